@@ -1,0 +1,5 @@
+"""``python -m avrswarm`` is the ``avrswarm`` command."""
+
+from avrswarm.cli import main
+
+main()

@@ -1,0 +1,25 @@
+"""Settings for all tests: one hypothesis profile, and tools that some tests cannot do without."""
+
+import os
+import shutil
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile(
+    "avrswarm", deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True
+)
+settings.load_profile("avrswarm")
+
+TOOLS = {"needs_avr_gcc": "avr-gcc", "needs_simavr": "simavr"}
+
+
+def pytest_collection_modifyitems(items):
+    """Skip what needs an absent tool, unless tools/test.sh vouches for the tools being there."""
+    if os.environ.get("AVRSWARM_REQUIRE_TOOLS"):
+        return
+    for marker, tool in TOOLS.items():
+        if shutil.which(tool) is None:
+            for item in items:
+                if item.get_closest_marker(marker):
+                    item.add_marker(pytest.mark.skip(reason=f"{tool} is not installed"))
