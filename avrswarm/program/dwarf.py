@@ -150,8 +150,7 @@ def _sequence_lines(sequence: list[LineState], files: list[str]) -> Iterator[Lin
         goes_on = (state.file, state.line) == (following.file, following.line)
         if goes_on and not following.end_sequence:
             continue
-        if following.address > start:
-            yield LineRange(start, following.address, files[state.file], state.line)
+        yield LineRange(start, following.address, files[state.file], state.line)
         start = following.address
 
 

@@ -10,7 +10,10 @@ from pathlib import PurePath
 
 @dataclass(frozen=True, slots=True)
 class LineRange:
-    """The instructions from byte address ``start`` to ``end`` came from ``line`` of ``file``."""
+    """The instructions from byte address ``start`` to ``end`` came from ``line`` of ``file``.
+
+    A range may be empty: a function's first line often has no code, but a place where it starts.
+    """
 
     start: int
     end: int
