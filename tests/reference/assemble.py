@@ -2,24 +2,26 @@
 
 It shares no code with the package.  Encodings: timing reference, section 1 (1.1 to 1.3).
 
-Every function returns a list of words (one word, or two for LDS, STS, JMP and CALL), so a program is
-just the concatenation of lists:
+Every function returns a list of words (one word, or two for LDS, STS, JMP and CALL), so a program
+is just the concatenation of lists:
 
     from tests.reference.assemble import TCCR2B, TCNT0, ldi, out, program, rjmp, sts
     words = program(
         ldi(16, 5),              # LDI r16, 5
-        out(TCNT0, 16),          # OUT: a register name from here, or an I/O address 0x00-0x3F, see below
+        out(TCNT0, 16),          # OUT: a register name from here, or an I/O address
         sts(TCCR2B, 16),         # STS: data space address
-        rjmp(-1),                # offset in words from the following instruction, so this loops on itself
+        rjmp(-1),                # offset in words from the next instruction: a loop on itself
     )
 
-Addresses.  The register names at the end of this file (TCNT0, TCCR2B, ...) are DATA SPACE addresses, ready for
-lds/sts.  `in_`, `out`, `sbi`, `cbi`, `sbis`, `sbic` take an `Address` from that list too and subtract 0x20 for it; a
-plain int given to them is an I/O address as in the manual (0x00-0x3F, or 0x00-0x1F for the bit instructions):
+Addresses.  The register names at the end of this file (TCNT0, TCCR2B, ...) are DATA SPACE
+addresses, ready for lds/sts.  `in_`, `out`, `sbi`, `cbi`, `sbis`, `sbic` take an `Address` from
+that list too and subtract 0x20 for it; a plain int given to them is an I/O address as in the
+manual (0x00-0x3F, or 0x00-0x1F for the bit instructions):
 
     out(TCNT0, 16) == out(0x26, 16)          # TCNT0 is 0x46 in data space, 0x26 in I/O space
 
-Labels.  For anything longer use `Assembler`: it takes the same lists, and labels in place of offsets:
+Labels.  For anything longer use `Assembler`: it takes the same lists, and labels in place of
+offsets:
 
     a = Assembler()
     a(ldi(16, 10))
@@ -30,12 +32,15 @@ Labels.  For anything longer use `Assembler`: it takes the same lists, and label
     a.org(0x20)                 # go on at word address 0x20
     words = a.words()           # one int per flash word from 0; gaps are filled with NOP
 
-Offsets are in words relative to the following instruction, targets of jmp/call are WORD addresses (as the manual has it).
+Offsets are in words relative to the following instruction, targets of jmp/call are WORD addresses
+(as the manual has it).
 """
 
 
 class Address(int):
-    """A data-space address that knows it is one, so that `out(PORTB, 16)` can convert it to an I/O address."""
+    """A data-space address that knows it is one, so that `out(PORTB, 16)` can convert it to an I/O
+    address.
+    """
 
     def __repr__(self):
         return f"Address(0x{int(self):02X})"
@@ -95,27 +100,31 @@ def _k12(k):
     return k & 0xFFF
 
 
-# ---- 1.1 arithmetic, logic, shifts, bit operations -----------------------------------------------------------------
+# ---- 1.1 arithmetic, logic, shifts, bit operations -----------------------------------------------
+
 
 def _two(base):
     def make(d, r):
         return [base | _d5(d) | _r5(r)]
+
     return make
 
 
 def _immediate(base):
     def make(d, k):
         return [base | _d4(d) | _k8(k)]
+
     return make
 
 
 def _one(base):
     def make(d):
         return [base | _d5(d)]
+
     return make
 
 
-add = _two(0x0C00)          # add(d, r)
+add = _two(0x0C00)  # add(d, r)
 adc = _two(0x1C00)
 sub = _two(0x1800)
 sbc = _two(0x0800)
@@ -128,14 +137,14 @@ eor = _two(0x2400)
 mov = _two(0x2C00)
 mul = _two(0x9C00)
 
-subi = _immediate(0x5000)   # subi(d, k), d in 16..31
+subi = _immediate(0x5000)  # subi(d, k), d in 16..31
 sbci = _immediate(0x4000)
 cpi = _immediate(0x3000)
 andi = _immediate(0x7000)
 ori = _immediate(0x6000)
 ldi = _immediate(0xE000)
 
-com = _one(0x9400)          # com(d)
+com = _one(0x9400)  # com(d)
 neg = _one(0x9401)
 swap = _one(0x9402)
 inc = _one(0x9403)
@@ -180,10 +189,11 @@ def _pair_immediate(base):
         _check(d in (24, 26, 28, 30), f"r{d} is not 24, 26, 28 or 30")
         _check(0 <= k <= 63, f"constant {k}")
         return [base | (d - 24) << 3 | (k & 0x30) << 2 | (k & 0x0F)]
+
     return make
 
 
-adiw = _pair_immediate(0x9600)      # adiw(24 | 26 | 28 | 30, k)
+adiw = _pair_immediate(0x9600)  # adiw(24 | 26 | 28 | 30, k)
 sbiw = _pair_immediate(0x9700)
 
 
@@ -202,6 +212,7 @@ def _mul3(base):
     def make(d, r):
         _check(16 <= d <= 23 and 16 <= r <= 23, "takes r16-r23")
         return [base | (d - 16) << 4 | (r - 16)]
+
     return make
 
 
@@ -223,7 +234,9 @@ def _fixed(words):
     return lambda: list(words)
 
 
-SREG_C, SREG_Z, SREG_N, SREG_V, SREG_S, SREG_H, SREG_T, SREG_I = range(8)   # bit numbers for bset, bclr, brbs, brbc
+SREG_C, SREG_Z, SREG_N, SREG_V, SREG_S, SREG_H, SREG_T, SREG_I = range(
+    8
+)  # bit numbers for bset, bclr, brbs, brbc
 
 sec, sez, sen, sev, ses, seh, set_, sei = (_fixed(bset(s)) for s in range(8))
 clc, clz, cln, clv, cls, clh, clt, cli = (_fixed(bclr(s)) for s in range(8))
@@ -232,10 +245,11 @@ clc, clz, cln, clv, cls, clh, clt, cli = (_fixed(bclr(s)) for s in range(8))
 def _register_bit(base):
     def make(d, b):
         return [base | _d5(d) | _bit(b)]
+
     return make
 
 
-bld = _register_bit(0xF800)         # bld(d, bit)
+bld = _register_bit(0xF800)  # bld(d, bit)
 bst = _register_bit(0xFA00)
 sbrc = _register_bit(0xFC00)
 sbrs = _register_bit(0xFE00)
@@ -245,7 +259,8 @@ def nop():
     return [0x0000]
 
 
-# ---- 1.2 data transfer ---------------------------------------------------------------------------------------------
+# ---- 1.2 data transfer ---------------------------------------------------------------------------
+
 
 def lds(d, k):
     return [0x9000 | _d5(d), int(k) & 0xFFFF]
@@ -296,17 +311,20 @@ def out(a, d):
 def _io_bit(base):
     def make(a, b):
         return [base | _io(a, 0x20) << 3 | _bit(b)]
+
     return make
 
 
-cbi = _io_bit(0x9800)               # cbi(a, bit)
+cbi = _io_bit(0x9800)  # cbi(a, bit)
 sbic = _io_bit(0x9900)
 sbi = _io_bit(0x9A00)
 sbis = _io_bit(0x9B00)
 
 
 def lpm(d=None, pointer="Z"):
-    """lpm() is LPM r0,Z in its one-operand-less form; lpm(d) is LPM d,Z; lpm(d, "Z+") post-increments."""
+    """lpm() is LPM r0,Z in its one-operand-less form; lpm(d) is LPM d,Z; lpm(d, "Z+")
+    post-increments.
+    """
     if d is None:
         return [0x95C8]
     return [0x9000 | _d5(d) | {"Z": 4, "Z+": 5}[pointer]]
@@ -316,7 +334,8 @@ def spm():
     return [0x95E8]
 
 
-# ---- 1.3 flow control and system -----------------------------------------------------------------------------------
+# ---- 1.3 flow control and system -----------------------------------------------------------------
+
 
 def rjmp(k):
     """Offset in words relative to the following instruction: rjmp(-1) loops on itself."""
@@ -331,10 +350,11 @@ def _long(base):
     def make(k):
         _check(0 <= k < 1 << 22, f"word address {k}")
         return [base | (k >> 17 & 0x1F) << 4 | (k >> 16 & 1), k & 0xFFFF]
+
     return make
 
 
-jmp = _long(0x940C)                 # jmp(word address)
+jmp = _long(0x940C)  # jmp(word address)
 call = _long(0x940E)
 
 
@@ -365,6 +385,7 @@ def brbc(s, k):
 def _branch(make, s):
     def branch(k):
         return make(s, k)
+
     return branch
 
 
@@ -385,7 +406,8 @@ def break_():
     return [0x9598]
 
 
-# ---- programs ------------------------------------------------------------------------------------------------------
+# ---- programs ------------------------------------------------------------------------------------
+
 
 def program(*parts):
     """Concatenate instruction lists into one list of words."""
@@ -407,7 +429,7 @@ class Assembler:
         self._memory = {}
         self._fixups = []
         self._labels = {}
-        self.here = 0           # word address of the next instruction
+        self.here = 0  # word address of the next instruction
 
     def __call__(self, *parts):
         for part in parts:
@@ -429,7 +451,9 @@ class Assembler:
         return self
 
     def branch(self, make, label, *leading):
-        """A one-word relative instruction: make(*leading, offset), e.g. branch(brne, "loop"), branch(brbs, "loop", SREG_T)."""
+        """A one-word relative instruction: make(*leading, offset), e.g. branch(brne, "loop"),
+        branch(brbs, "loop", SREG_T).
+        """
         self._fixups.append((self.here, make, leading, label, True))
         return self(make(*leading, 0))
 
@@ -455,7 +479,7 @@ class Assembler:
         return [memory.get(i, 0) for i in range(max(memory) + 1)] if memory else []
 
 
-# ---- data space addresses of the I/O registers (8.5) ---------------------------------------------------------------
+# ---- data space addresses of the I/O registers (8.5) ---------------------------------------------
 
 PINB = Address(0x23)
 DDRB = Address(0x24)
