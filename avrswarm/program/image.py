@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -99,6 +99,14 @@ class Program:
                 f"{len(content)} bytes at {start:#06x} do not fit into {FLASH_BYTES} bytes of flash"
             )
         return build_program({start + offset: byte for offset, byte in enumerate(content)}, {})
+
+    def with_eeprom(self, content: Mapping[int, int]) -> Program:
+        """Return this program with EEPROM bytes replaced, by address."""
+        eeprom, given = self.eeprom.copy(), self.eeprom_given.copy()
+        for address, byte in content.items():
+            eeprom[address] = byte
+            given[address] = True
+        return replace(self, eeprom=eeprom, eeprom_given=given)
 
     @cached_property
     def digest(self) -> str:

@@ -142,10 +142,10 @@ class Symbols:
         return f"no symbol '{name}' in flash; {hint}"
 
 
-def _reading_order(symbol: Symbol) -> tuple[str, int, bool, bool, bool, str]:
+def _reading_order(symbol: Symbol) -> tuple[int, int, bool, bool, bool, str]:
     """Sort by address; of several names for one address, the one people know it by comes first."""
     return (
-        symbol.space,
+        list(Space).index(symbol.space),
         symbol.address,
         symbol.name in _BORDERS,
         symbol.kind != Kind.FUNCTION,
