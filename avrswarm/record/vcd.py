@@ -1,0 +1,70 @@
+"""Waveforms as a value change dump (IEEE 1364, section 18), which GTKWave and PulseView open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TextIO
+
+_FIRST_CODE, _CODES = 33, 94  # identifier codes are made of the printable ASCII characters
+
+
+class VcdWriter:
+    """Writes changes of named signals, in order of time.
+
+    Parameters
+    ----------
+    stream
+        Where the text goes; the caller closes it.
+    clock_hz
+        Frequency that turns cycles into time. Time is in nanoseconds where every cycle is a whole
+        number of them, otherwise in picoseconds.
+    widths
+        Name and number of bits of each signal, in the order a viewer shall list them.
+    """
+
+    def __init__(self, stream: TextIO, clock_hz: int, widths: Mapping[str, int]) -> None:
+        self._stream = stream
+        self._clock_hz = clock_hz
+        self._per_second, unit = (10**12, "ps") if 10**9 % clock_hz else (10**9, "ns")
+        self._widths = dict(widths)
+        self._codes = {name: _code(number) for number, name in enumerate(self._widths)}
+        self._values: dict[str, int] = {}
+        self._time = -1
+        stream.write(f"$version avrswarm $end\n$timescale 1 {unit} $end\n")
+        stream.write("$scope module chip $end\n")
+        for name, width in self._widths.items():
+            stream.write(f"$var wire {width} {self._codes[name]} {name} $end\n")
+        stream.write("$upscope $end\n$enddefinitions $end\n")
+
+    def update(self, cycle: int, values: Iterable[tuple[str, int]]) -> None:
+        """Write what differs from the values written before; cycles must not go back."""
+        changes = [(name, value) for name, value in values if self._values.get(name) != value]
+        if changes:
+            self._advance(cycle)
+        for name, value in changes:
+            self._values[name] = value
+            code = self._codes[name]
+            is_wire = self._widths[name] == 1
+            self._stream.write(f"{value}{code}\n" if is_wire else f"b{value:b} {code}\n")
+
+    def finish(self, cycle: int) -> None:
+        """Write the end of the observed time, so that a viewer shows the last values too."""
+        self._advance(cycle)
+
+    def _advance(self, cycle: int) -> None:
+        time = cycle * self._per_second // self._clock_hz
+        if time < self._time:
+            raise ValueError(f"cycle {cycle} comes after time {self._time}")
+        if time > self._time:
+            self._stream.write(f"#{time}\n")
+            self._time = time
+
+
+def _code(number: int) -> str:
+    code = ""
+    while True:
+        number, digit = divmod(number, _CODES)
+        code += chr(_FIRST_CODE + digit)
+        if number == 0:
+            return code
+        number -= 1
