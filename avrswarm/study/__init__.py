@@ -1,0 +1,1 @@
+"""What people ask of firmware and swarms, answered with the layers before this one."""
