@@ -1,0 +1,265 @@
+"""The command line: options in, a call of the package, words or JSON out; errors become exit codes.
+
+Heavy imports happen inside the commands, so that ``--help`` and mistakes are answered at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+
+import click
+
+from avrswarm import __version__
+from avrswarm.errors import AvrSwarmError, RecordError
+
+if TYPE_CHECKING:
+    from avrswarm.chip.chip import Chip
+    from avrswarm.program import Program
+
+DEFAULT_MAX_CYCLES = 80_000_000  # ten seconds of an 8 MHz chip
+SRAM_START = 0x100
+EXIT_INTERNAL = 70
+EXIT_INTERRUPTED = 130
+
+_FIRMWARE = click.argument("firmware", type=click.Path())
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead.")
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 ok, 2 wrong call, 3 bad input, 4 firmware fault, 70 defect of avrswarm.",
+)
+@click.version_option(__version__, prog_name="avrswarm")
+def cli() -> None:
+    """Run ATmega328P firmware to the cycle.
+
+    \b
+    Example:
+      avrswarm exec firmware.elf --until main --uart -
+    """
+
+
+@cli.command()
+@_FIRMWARE
+@_JSON
+def info(firmware: str, as_json: bool) -> None:
+    """Show what is in a firmware file: memory use, vectors in use, symbols, digest.
+
+    FIRMWARE is an Intel HEX or ELF file.
+
+    \b
+    Example:
+      avrswarm info firmware.elf
+    """
+    from avrswarm.program import load_program
+    from avrswarm.study.firmware import describe_firmware
+
+    found = describe_firmware(load_program(firmware))
+    click.echo(json.dumps(found) if as_json else _info_text(found))
+
+
+@cli.command()
+@_FIRMWARE
+def disasm(firmware: str) -> None:
+    """Disassemble a firmware file as avr-objdump does.
+
+    FIRMWARE is an Intel HEX or ELF file; only an ELF has names.
+
+    \b
+    Example:
+      avrswarm disasm firmware.elf | less
+    """
+    from avrswarm.isa.disassemble import disassemble
+    from avrswarm.program import load_program
+
+    for line in disassemble(load_program(firmware)):
+        click.echo(line)
+
+
+@cli.command("exec")
+@_FIRMWARE
+@click.option("--until", metavar="SYMBOL|0xADDR", help="Stop before executing this place.")
+@click.option(
+    "--max-cycles",
+    type=click.IntRange(min=0),
+    default=DEFAULT_MAX_CYCLES,
+    show_default=True,
+    help="Stop after this many cycles.",
+)
+@click.option("--clock-hz", type=click.IntRange(min=1), default=8_000_000, show_default=True)
+@click.option("--uart", metavar="FILE|-", help="Write what the serial port sent; - is the screen.")
+@click.option("--vcd", metavar="FILE", help="Write the pins as waveforms, for GTKWave.")
+@click.option("--vcd-regs", metavar="NAME,...", help="Registers to add, such as TCNT1,OCR2A.")
+@click.option("--trace", metavar="FILE|-", help="Write every executed instruction.")
+@click.option("--eeprom", metavar="FILE.hex", help="Start with this EEPROM content.")
+@click.option("--seed", type=int, help="Start with random SRAM of this seed instead of zeros.")
+@click.option("--strict", is_flag=True, help="Make every report about the firmware a fault.")
+@_JSON
+def execute(
+    firmware: str,
+    until: str | None,
+    max_cycles: int,
+    clock_hz: int,
+    uart: str | None,
+    vcd: str | None,
+    vcd_regs: str | None,
+    trace: str | None,
+    eeprom: str | None,
+    seed: int | None,
+    strict: bool,
+    as_json: bool,
+) -> None:
+    """Run a firmware on one chip, and say where it stopped, after how many cycles, with what.
+
+    FIRMWARE is an Intel HEX or ELF file. Addresses are byte addresses; a place may also be a symbol
+    with an offset, such as main+0x10. With --vcd or --trace the chip goes instruction by
+    instruction, which is much slower. In JSON, uart has one character for each byte sent.
+
+    \b
+    Examples:
+      avrswarm exec firmware.elf --until main
+      avrswarm exec firmware.hex --max-cycles 8000000 --uart - --vcd pins.vcd --vcd-regs TCNT1
+    """
+    from avrswarm.program import load_eeprom, load_program
+
+    program = load_program(firmware)
+    if eeprom is not None:
+        program = program.with_eeprom(load_eeprom(eeprom))
+    target = None if until is None else program.symbols.resolve(until)
+    registers = [name.strip().upper() for name in vcd_regs.split(",")] if vcd_regs else []
+
+    from avrswarm.chip.chip import Chip
+    from avrswarm.record.observe import Observation
+
+    chip = Chip(program, clock_hz=clock_hz, strict=strict, sram_seed=seed)
+    with _text_output(vcd) as vcd_file, _text_output(trace) as trace_file:
+        observation = Observation(chip, vcd=vcd_file, vcd_registers=registers, trace=trace_file)
+        stop = observation.run(target, max_cycles)
+    if uart is not None and not (as_json and uart == "-"):
+        _write_bytes(uart, chip.uart)
+    figures = _exec_figures(chip, stop)
+    if as_json:
+        click.echo(json.dumps(figures))
+    else:
+        # Where a file goes to the screen, it has it for itself.
+        click.echo(_exec_text(figures, program), err="-" in (uart, trace, vcd))
+    for report in chip.reports:
+        click.echo(f"avrswarm: {report}", err=True)
+    if chip.fault is not None:
+        raise chip.fault
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run a command and exit with its code."""
+    try:
+        code = cli.main(arguments, prog_name="avrswarm", standalone_mode=False) or 0
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except click.Abort:
+        code = EXIT_INTERRUPTED
+    except AvrSwarmError as error:
+        click.echo(f"avrswarm: {error}", err=True)
+        code = error.exit_code
+    except SystemExit:
+        code = 0  # click leaves so when the reader, such as `head`, has seen enough
+    except Exception as error:
+        if "AVRSWARM_TRACEBACK" in os.environ:
+            raise
+        click.echo(
+            f"avrswarm: internal error: {type(error).__name__}: {error}\n"
+            "This is a defect of avrswarm; AVRSWARM_TRACEBACK=1 shows where it happened.",
+            err=True,
+        )
+        code = EXIT_INTERNAL
+    sys.exit(code)
+
+
+def _exec_figures(chip: Chip, stop: str) -> dict[str, Any]:
+    data = bytes(chip.data)
+    return {
+        "stop": str(stop),
+        "pc": chip.pc,
+        "cycles": chip.cycle,
+        "registers": list(data[:32]),
+        "sp": chip.sp,
+        "sreg": chip.sreg,
+        "sram_sha256": hashlib.sha256(data[SRAM_START:]).hexdigest(),
+        "uart": chip.uart.decode("latin-1"),
+    }
+
+
+def _exec_text(figures: dict[str, Any], program: Program) -> str:
+    from avrswarm.record.trace import flags_text
+
+    pc, registers = figures["pc"], figures["registers"]
+    lines = [
+        f"stop     {figures['stop']}",
+        f"pc       {pc:#06x} ({program.symbols.describe(pc)})",
+        f"cycles   {figures['cycles']}",
+        f"sp       {figures['sp']:#06x}",
+        f"sreg     {figures['sreg']:#04x} ({flags_text(figures['sreg'])})",
+    ]
+    for first in range(0, 32, 8):
+        values = " ".join(f"{value:02x}" for value in registers[first : first + 8])
+        lines.append(f"r{first:<7} {values}")
+    lines.append(f"uart     {len(figures['uart'])} bytes sent")
+    return "\n".join(lines)
+
+
+@contextmanager
+def _text_output(path: str | None) -> Iterator[TextIO | None]:
+    """Open a file that an option names: None is no file, - the screen."""
+    if path is None:
+        yield None
+    elif path == "-":
+        yield sys.stdout
+    else:
+        with _opened(path, "w") as file:
+            yield file
+
+
+def _write_bytes(path: str, content: bytes) -> None:
+    if path == "-":
+        sys.stdout.buffer.write(content)
+        sys.stdout.flush()
+    else:
+        with _opened(path, "wb") as file:
+            file.write(content)
+
+
+def _opened(path: str, mode: str) -> Any:
+    try:
+        return open(path, mode, encoding=None if "b" in mode else "utf-8")
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _info_text(found: dict[str, Any]) -> str:
+    lines = [f"file     {found['file']}", f"digest   {found['digest']}"]
+    for memory in ("flash", "eeprom", "sram"):
+        used, size = found[memory]["used_bytes"], found[memory]["size_bytes"]
+        share = "not known without symbols" if used is None else f"{used} of {size} bytes"
+        percent = "" if used is None else f" ({100 * used / size:.1f} %)"
+        lines.append(f"{memory:<8} {share}{percent}")
+    given = {**found["fuses"], "lock": found["lock"]}
+    shown = [f"{name} {value:#04x}" for name, value in given.items() if value is not None]
+    lines += [f"fuses    {', '.join(shown) or 'not given'}", ""]
+    lines.append(f"vectors in use: {len(found['vectors'])}")
+    for vector in found["vectors"]:
+        place = vector["symbol"] or ""
+        row = f"  {vector['number']:>2}  {vector['name']:<13} {vector['handler']:#06x}  {place}"
+        lines.append(row.rstrip())
+    lines += ["", f"symbols: {len(found['symbols'])}"]
+    lines += [
+        f"  {symbol['space']:<6}  {symbol['address']:#06x}  {symbol['size']:>5}  "
+        f"{symbol['kind']:<8}  {symbol['name']}"
+        for symbol in found["symbols"]
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,182 @@
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from avrswarm import cli
+from avrswarm.errors import ChipFault
+from tests.program.firmware import compile_firmware
+from tests.program.records import END, data, write_hex
+
+RJMP_SELF = b"\xff\xcf"
+
+
+def run(*arguments, capfd):
+    """Run the command in this process; returns exit code, output and messages."""
+    with pytest.raises(SystemExit) as caught:
+        cli.main([str(argument) for argument in arguments])
+    output, messages = capfd.readouterr()
+    return caught.value.code, output, messages
+
+
+@pytest.fixture
+def loop(tmp_path):
+    return write_hex(tmp_path, data(0, RJMP_SELF), END)
+
+
+@pytest.mark.parametrize("command", [[], ["info"], ["disasm"], ["exec"]])
+def test_help_has_an_example(command, capfd):
+    code, output, _ = run(*command, "--help", capfd=capfd)
+    assert code == 0
+    assert "Example" in output
+    assert "avrswarm" in output
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["nothing"], ["info"], ["info", "--nothing", "x"], ["exec", "x", "--max-cycles", "-1"]],
+)
+def test_wrong_call_is_2(arguments, capfd):
+    code, _, messages = run(*arguments, capfd=capfd)
+    assert code == 2
+    assert "Error" in messages
+
+
+@pytest.mark.parametrize("command", ["info", "disasm", "exec"])
+def test_bad_input_is_3(command, tmp_path, capfd):
+    code, output, messages = run(command, tmp_path / "none.hex", capfd=capfd)
+    assert code == 3
+    assert output == ""
+    assert messages == f"avrswarm: {tmp_path / 'none.hex'}: no such file\n"
+
+
+def test_unknown_place_is_a_wrong_call(loop, capfd):
+    code, _, messages = run("exec", loop, "--until", "main", capfd=capfd)
+    assert code == 2
+    assert "no symbol 'main'" in messages
+
+
+def test_bad_eeprom_file_is_bad_input(loop, tmp_path, capfd):
+    code, _, messages = run("exec", loop, "--eeprom", tmp_path / "none.eep", capfd=capfd)
+    assert code == 3
+    assert "none.eep: no such file" in messages
+
+
+def test_firmware_fault_is_4(monkeypatch, capfd):
+    def fail():
+        raise ChipFault("undefined opcode at 0x0000")
+
+    monkeypatch.setattr(cli.cli.commands["info"], "callback", lambda **_: fail())
+    code, _, messages = run("info", "x", capfd=capfd)
+    assert code == 4
+    assert messages == "avrswarm: undefined opcode at 0x0000\n"
+
+
+def test_defect_is_70(monkeypatch, capfd):
+    monkeypatch.delenv("AVRSWARM_TRACEBACK", raising=False)
+    monkeypatch.setattr(cli.cli.commands["info"], "callback", lambda **_: 1 / 0)
+    code, _, messages = run("info", "x", capfd=capfd)
+    assert code == 70
+    assert "internal error: ZeroDivisionError" in messages
+    assert "Traceback" not in messages
+
+
+def test_version(capfd):
+    code, output, _ = run("--version", capfd=capfd)
+    assert code == 0
+    assert output.startswith("avrswarm, version 0.")
+
+
+@pytest.mark.needs_avr_gcc
+def test_info(tmp_path, capfd):
+    elf = compile_firmware(tmp_path)
+    code, output, _ = run("info", elf, capfd=capfd)
+    assert code == 0
+    assert "TIMER0_OVF" in output
+    assert "neighbours" in output
+    assert "low 0xe2, high 0xd9, extended 0xfe, lock 0xef" in output
+    code, output, _ = run("info", elf, "--json", capfd=capfd)
+    found = json.loads(output)
+    assert found["fuses"] == {"low": 0xE2, "high": 0xD9, "extended": 0xFE}
+    assert [vector["symbol"] for vector in found["vectors"]] == ["__vector_16"]
+
+
+def test_info_without_symbols(loop, capfd):
+    code, output, _ = run("info", loop, capfd=capfd)
+    assert code == 0
+    assert "sram     not known without symbols" in output
+    assert "fuses    not given" in output
+    assert "vectors in use: 0" in output
+
+
+def test_disasm(loop, capfd):
+    code, output, _ = run("disasm", loop, capfd=capfd)
+    assert code == 0
+    assert "rjmp" in output
+
+
+def test_module_runs_and_survives_a_closed_pipe(tmp_path):
+    path = write_hex(tmp_path, *(data(place, bytes(32)) for place in range(0, 0x8000, 32)), END)
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "avrswarm", "disasm", path]
+    result = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert (result.returncode, result.stderr) == (0, b"")
+
+
+class TestExec:
+    """With the chip itself."""
+
+    @pytest.fixture(autouse=True)
+    def chip(self):
+        pytest.importorskip("avrswarm.chip.chip")
+
+    def test_json(self, loop, capfd):
+        code, output, _ = run("exec", loop, "--max-cycles", 1001, "--json", capfd=capfd)
+        found = json.loads(output)
+        assert code == 0
+        assert list(found) == [
+            "stop", "pc", "cycles", "registers", "sp", "sreg", "sram_sha256", "uart",
+        ]  # fmt: skip
+        assert (found["stop"], found["pc"], found["cycles"]) == ("cycles", 0, 1002)
+        assert len(found["registers"]) == 32
+        assert found["uart"] == ""
+
+    def test_text(self, loop, capfd):
+        code, output, _ = run("exec", loop, "--max-cycles", 1000, capfd=capfd)
+        assert code == 0
+        assert "stop     cycles" in output
+        assert "cycles   1000" in output
+
+    @pytest.mark.needs_avr_gcc
+    def test_until_symbol(self, tmp_path, capfd):
+        elf = compile_firmware(tmp_path)
+        code, output, _ = run("exec", elf, "--until", "main", "--json", capfd=capfd)
+        assert code == 0
+        assert json.loads(output)["stop"] == "breakpoint"
+        code, output, _ = run("exec", elf, "--until", "main", capfd=capfd)
+        assert "(main)" in output
+
+    def test_undefined_opcode_is_4(self, tmp_path, capfd):
+        path = write_hex(tmp_path, data(0, b"\x01\x00"), END)
+        code, output, messages = run("exec", path, "--json", capfd=capfd)
+        assert code == 4
+        assert json.loads(output)["stop"] == "fault"
+        assert "undefined opcode" in messages
+
+    def test_vcd_trace_and_uart_files(self, loop, tmp_path, capfd):
+        files = {name: tmp_path / name for name in ("vcd", "trace", "uart")}
+        options = [part for name, path in files.items() for part in (f"--{name}", path)]
+        code, *_ = run("exec", loop, *options, "--max-cycles", 10, capfd=capfd)
+        assert code == 0
+        assert files["vcd"].read_text().rstrip().endswith("#1250")
+        assert len(files["trace"].read_text().splitlines()) == 5
+        assert files["uart"].read_bytes() == b""
+
+    def test_file_that_cannot_be_written_is_3(self, loop, tmp_path, capfd):
+        code, _, messages = run("exec", loop, "--vcd", tmp_path / "no" / "x.vcd", capfd=capfd)
+        assert code == 3
+        assert "cannot be written" in messages
