@@ -30,9 +30,11 @@ def vectors_in_use(program: Program) -> list[VectorInUse]:
     """Return the interrupts with a handler of their own.
 
     avr-libc lets every other vector jump to ``__bad_interrupt``. A file without symbols shows that
-    place as the most common target. A program without a vector table at address 0 has none in use.
+    place as the most common target. The table is where the program starts, which for a boot loader
+    is the boot section; a program that starts without a table has none in use.
     """
-    targets = {vector: _jump_target(program, vector * _VECTOR_BYTES) for vector in Vector}
+    base = program.flash_used[0].start
+    targets = {vector: _jump_target(program, base + vector * _VECTOR_BYTES) for vector in Vector}
     handlers = {v: target for v, target in targets.items() if v and target is not None}
     if len(handlers) < len(Vector) - 1:
         return []

@@ -35,11 +35,13 @@ def test_without_symbols_the_common_target_is_the_unused_one(tmp_path):
     assert describe_firmware(program)["sram"]["used_bytes"] is None
 
 
-def test_rjmp_vectors():
+@pytest.mark.parametrize("base", [0, 0x7000])
+def test_rjmp_vectors_of_a_program_or_boot_loader(base):
     words = []
     for vector in range(26):
         words += [rjmp(4 * vector, 0x200 + 2 * (vector == 3)), 0]
-    assert vectors_in_use(Program.from_words(words)) == [VectorInUse(3, "PCINT0", 0x202)]
+    program = Program.from_words(words, start=base)
+    assert vectors_in_use(program) == [VectorInUse(3, "PCINT0", base + 0x202)]
 
 
 def test_program_without_a_vector_table():
