@@ -8,6 +8,6 @@ source tools/environment.sh
 make_venv
 install_package
 if [ $# -eq 0 ]; then
-    set -- firmware/hello/hello.elf --max-cycles 8000000 --uart -
+    set -- firmware/blink/blink.elf --max-cycles 8000000
 fi
 exec .venv/bin/avrswarm exec "$@"
