@@ -1,9 +1,9 @@
 """USART0 in asynchronous mode (DS 19; timing reference 10).
 
 The transmitter works out a whole frame when it begins; bit boundaries are events only while
-somebody watches PD1, the end of a frame only while somebody waits for it. The receiver remembers the
-level of RXD since its last edge and draws its samples from edge to edge: nothing happens in between
-but the end of a frame, and that is an event only with RXCIE set.
+somebody watches PD1, the end of a frame only while somebody waits for it. The receiver remembers
+the level of RXD since its last edge and draws its samples from edge to edge: nothing happens in
+between but the end of a frame, and that is an event only with RXCIE set.
 
 Choices where the datasheet leaves room:
 
