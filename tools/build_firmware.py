@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""Builds everything under firmware/ with avr-gcc and avr-libc.
+"""Build everything under firmware/ with avr-gcc and avr-libc.
 
-    tools/build_firmware.py                 build all, write .elf and .hex next to the sources, and firmware/manifest.json
+    tools/build_firmware.py                 build all: .elf and .hex next to the sources,
+                                            and firmware/manifest.json
     tools/build_firmware.py gradient sync   only these (the manifest keeps the others)
-    tools/build_firmware.py --check         build into a temporary folder and compare with what is committed
+    tools/build_firmware.py --check         build elsewhere and compare with what is committed
 
-The binaries are committed, so nobody needs a compiler to run them. Builds do not depend on the place or the time: paths are
-mapped to names relative to firmware/, objects are named after their sources.
+The binaries are committed, so nobody needs a compiler to run them. Builds do not depend on the
+place or the time: paths are mapped to names relative to firmware/, objects are named after their
+sources.
 
-Exit codes: 0 done / equal, 1 --check found a difference, 2 usage, 3 no usable compiler or a source does not compile.
+Exit codes: 0 done or equal, 1 --check found a difference, 2 usage, 3 no usable compiler or a source
+does not compile.
 """
 
 from __future__ import annotations
@@ -60,7 +63,7 @@ LIBRARY = [
 
 
 class BuildError(Exception):
-    """Something a user can put right: no compiler, a source that does not compile, an unknown name."""
+    """Something a user can put right: no compiler, or a source that does not compile."""
 
 
 @dataclass(frozen=True)
@@ -84,20 +87,25 @@ SPECIAL = {
 
 
 def targets() -> dict[str, Target]:
-    """Every folder that holds <name>/<name>.c is an image."""
-    names = sorted(path.parent.name for path in FIRMWARE.glob("*/*.c") if path.stem == path.parent.name)
+    """Find the images: every folder that holds <name>/<name>.c."""
+    names = sorted(
+        path.parent.name for path in FIRMWARE.glob("*/*.c") if path.stem == path.parent.name
+    )
     return {
-        name: SPECIAL.get(name, Target(name, [f"{name}/{name}.c", *LIBRARY])) for name in names if name != "kilolib"
+        name: SPECIAL.get(name, Target(name, [f"{name}/{name}.c", *LIBRARY]))
+        for name in names
+        if name != "kilolib"
     }
 
 
 def run(command: list[str], cwd: Path = FIRMWARE) -> str:
-    """Runs a tool and returns what it printed."""
+    """Run a tool and return what it printed."""
     try:
         done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
     except FileNotFoundError:
         raise BuildError(
-            f"{command[0]} is not installed. On Debian or Ubuntu: apt install gcc-avr avr-libc binutils-avr. "
+            f"{command[0]} is not installed. On Debian or Ubuntu: "
+            "apt install gcc-avr avr-libc binutils-avr. "
             "The committed .hex and .elf files work without it."
         ) from None
     if done.returncode != 0:
@@ -106,7 +114,7 @@ def run(command: list[str], cwd: Path = FIRMWARE) -> str:
 
 
 def toolchain() -> dict[str, str]:
-    """Versions that decide what the binaries look like."""
+    """Tell the versions that decide what the binaries look like."""
     if shutil.which("avr-gcc") is None:
         run(["avr-gcc", "--version"])  # raises with the explanation
     with tempfile.TemporaryDirectory() as folder:
@@ -124,7 +132,7 @@ def toolchain() -> dict[str, str]:
 
 
 def path_maps() -> list[str]:
-    """Debug information names files relative to firmware/ and to the toolchain, wherever they are on this machine."""
+    """Map what debug information says about places: relative to firmware/ and to the toolchain."""
     done = subprocess.run(
         ["avr-gcc", "-mmcu=atmega328p", "-xc", "-E", "-Wp,-v", "-"],
         input="",
@@ -137,19 +145,29 @@ def path_maps() -> list[str]:
     folders = [line.strip() for line in lines[start + 1 :] if line.startswith(" ")]
     maps = [f"{FIRMWARE}=."]
     for i, folder in enumerate(folders):
-        for spelling in {folder, os.path.normpath(folder), os.path.realpath(folder)}:
-            maps.append(f"{spelling}=toolchain/{i}")
+        spellings = {folder, os.path.normpath(folder), os.path.realpath(folder)}
+        maps += [f"{spelling}=toolchain/{i}" for spelling in sorted(spellings)]
     return maps
 
 
 def build(target: Target, objects: Path, out: Path, maps: list[str]) -> None:
-    """Compiles and links one image into out/<name>/."""
+    """Compile and link one image into out/<name>/."""
     files = []
     for source in target.sources:
         object_file = objects / (source.replace("/", "_") + ".o")
         if not object_file.exists():
             flag = "-Wa,--debug-prefix-map," if source.endswith(".S") else "-fdebug-prefix-map="
-            run(["avr-gcc", *COMPILE_FLAGS, *(flag + m for m in maps), "-c", source, "-o", str(object_file)])
+            run(
+                [
+                    "avr-gcc",
+                    *COMPILE_FLAGS,
+                    *(flag + m for m in maps),
+                    "-c",
+                    source,
+                    "-o",
+                    str(object_file),
+                ]
+            )
         files.append(object_file.name)
     folder = out / target.name
     folder.mkdir(parents=True, exist_ok=True)
@@ -163,9 +181,11 @@ def digest(path: Path) -> str:
 
 
 def describe(target: Target, out: Path) -> dict[str, object]:
-    """The manifest's entry of one image."""
+    """Make the manifest's entry of one image."""
     elf = out / target.name / f"{target.name}.elf"
-    text, data, bss = (int(word) for word in run(["avr-size", str(elf)]).splitlines()[1].split()[:3])
+    text, data, bss = (
+        int(word) for word in run(["avr-size", str(elf)]).splitlines()[1].split()[:3]
+    )
     return {
         "elf_sha256": digest(elf),
         "hex_sha256": digest(elf.with_suffix(".hex")),
@@ -205,12 +225,12 @@ def build_all(chosen: list[Target], out: Path) -> dict[str, object]:
 
 
 def check(chosen: list[Target], tools: dict[str, str]) -> int:
-    """Are the committed binaries and the manifest what the sources give?"""
+    """Compare the committed binaries and the manifest with what the sources give."""
     committed = read_manifest()
     if committed.get("toolchain") != tools:
         raise BuildError(
-            f"the committed binaries were built with {committed.get('toolchain')}, here is {tools}: "
-            "only the same toolchain can prove them"
+            f"the committed binaries were built with {committed.get('toolchain')}, "
+            f"here is {tools}: only the same toolchain can prove them"
         )
     recorded = committed.get("images")
     assert isinstance(recorded, dict)
@@ -229,8 +249,9 @@ def check(chosen: list[Target], tools: dict[str, str]) -> int:
                 wrong.append(f"{MANIFEST}: entry of {target.name} is out of date")
     if committed.get("compile_flags") != COMPILE_FLAGS or committed.get("link_flags") != LINK_FLAGS:
         wrong.append(f"{MANIFEST}: flags are out of date")
-    for name in sorted(set(recorded) - set(targets())):
-        wrong.append(f"{MANIFEST}: {name} has no source")
+    wrong += [
+        f"{MANIFEST}: {name} has no source" for name in sorted(set(recorded) - set(targets()))
+    ]
     for line in wrong:
         print(line)
     if wrong:
@@ -243,7 +264,7 @@ def check(chosen: list[Target], tools: dict[str, str]) -> int:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Builds the firmware with avr-gcc.")
     parser.add_argument("names", nargs="*", help="images to build (default: all)")
-    parser.add_argument("--check", action="store_true", help="compare with the committed files, write nothing")
+    parser.add_argument("--check", action="store_true", help="compare with what is committed")
     options = parser.parse_args(arguments)
     known = targets()
     unknown = [name for name in options.names if name not in known]
