@@ -118,8 +118,6 @@ def _from_elf(content: bytes, name: str) -> tuple[_Memories, Symbols]:
             if address in memory:
                 raise ProgramError(f"{place}: overlaps another section at {space} {address:#06x}")
             memory[address] = byte
-    if not memories[Space.FLASH]:
-        raise ProgramError(f"{name}: no code or data for flash in it")
     return memories, symbols
 
 
@@ -138,6 +136,8 @@ def _beyond(place: str, space: Space, address: int) -> str:
 
 
 def _program(memories: _Memories, source: Path, symbols: Symbols, elf: bytes | None) -> Program:
+    if not memories[Space.FLASH]:
+        raise ProgramError(f"{source}: no code or data for flash in it; is it an EEPROM file?")
     fuses = memories[Space.FUSE]
     return build_program(
         memories[Space.FLASH],

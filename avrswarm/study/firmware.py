@@ -33,6 +33,8 @@ def vectors_in_use(program: Program) -> list[VectorInUse]:
     place as the most common target. The table is where the program starts, which for a boot loader
     is the boot section; a program that starts without a table has none in use.
     """
+    if not program.flash_used:
+        return []
     base = program.flash_used[0].start
     targets = {vector: _jump_target(program, base + vector * _VECTOR_BYTES) for vector in Vector}
     handlers = {v: target for v, target in targets.items() if v and target is not None}

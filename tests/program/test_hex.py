@@ -210,6 +210,11 @@ def test_missing_file_and_folder(tmp_path):
     assert "is a folder" in error_of(tmp_path)
 
 
+def test_eeprom_alone_is_no_program(tmp_path):
+    path = write_hex(tmp_path, record(4, 0, b"\x00\x81"), data(0, [1]), END)
+    assert "no code or data for flash" in error_of(path)
+
+
 def test_eeprom_file(tmp_path):
     path = write_hex(tmp_path, data(0x3FE, [1, 2]), END, name="e.eep")
     assert load_eeprom(path) == {0x3FE: 1, 0x3FF: 2}

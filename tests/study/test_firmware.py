@@ -46,3 +46,4 @@ def test_rjmp_vectors_of_a_program_or_boot_loader(base):
 
 def test_program_without_a_vector_table():
     assert vectors_in_use(Program.from_words([0xCFFF])) == []
+    assert vectors_in_use(Program.from_words([])) == []
