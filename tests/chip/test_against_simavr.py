@@ -1,12 +1,15 @@
-"""Long pure-CPU runs against Debian's simavr 1.6: random instruction streams and compiled C programs.
+"""Long pure-CPU runs against Debian's simavr 1.6: random instruction streams and compiled C
+programs.
 
-Registers, SREG, SP, PC, all of SRAM and the cycle count must be equal at every checkpoint.  What simavr 1.6
-is known to get wrong is listed in tests/oracle/simavr.py and is not generated; nothing is compared loosely.
+Registers, SREG, SP, PC, all of SRAM and the cycle count must be equal at every checkpoint. What
+simavr 1.6 is known to get wrong is listed in tests/oracle/simavr.py and is not generated; nothing
+is compared loosely.
 
 The seeds are part of the test names.  AVRSWARM_SEED=12345 runs other random programs.
 """
 
 import os
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -29,7 +32,12 @@ INSTRUCTIONS_PER_SEED = 10_000  # 160 000 in all
 def differences(chip: Chip, expected: np.void) -> list[str]:
     """What is not as simavr has it, in words."""
     found = []
-    for name, ours in (("cycle", chip.cycle), ("pc", chip.pc), ("sp", chip.sp), ("sreg", chip.sreg)):
+    for name, ours in (
+        ("cycle", chip.cycle),
+        ("pc", chip.pc),
+        ("sp", chip.sp),
+        ("sreg", chip.sreg),
+    ):
         if ours != expected[name]:
             found.append(f"{name} is {ours:#x}, simavr has {int(expected[name]):#x}")
     data = np.asarray(chip.data)
@@ -60,7 +68,9 @@ def first_difference(flash: bytes, count: int) -> str:
     before = "at reset"
     for checkpoint in simavr.run(flash, every=1, count=count):
         if found := differences(chip, checkpoint):
-            return f"after instruction {checkpoint['instruction']}, {before}: " + "; ".join(found[:8])
+            return f"after instruction {checkpoint['instruction']}, {before}: " + "; ".join(
+                found[:8]
+            )
         word = int.from_bytes(flash[chip.pc : chip.pc + 2], "little")
         before = f"word {word:04x} at {chip.pc:#06x} from cycle {chip.cycle}, sreg {chip.sreg:#04x}"
         chip.step()
@@ -103,9 +113,9 @@ def test_c_program(name, optimisation):
 
 
 def wrongly_skipped_by_simavr(words: list[int]) -> list[int]:
-    """Places of C09: a skip in front of an ADIW or SBIW whose constant has a low nibble of C to F."""
+    """Places of C09: a skip before an ADIW or SBIW whose constant has a low nibble of C to F."""
     found = []
-    for place, (word, following) in enumerate(zip(words, words[1:], strict=False)):
+    for place, (word, following) in enumerate(pairwise(words)):
         skip = (
             word & 0xFC00 == 0x1000  # CPSE
             or word & 0xFC08 == 0xFC00  # SBRC, SBRS

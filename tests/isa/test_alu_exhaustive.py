@@ -1,11 +1,12 @@
 """Results and flags of every arithmetic, logic, shift and bit instruction, for all operands.
 
-The formulas are written from the boolean equations of the AVR Instruction Set Manual, on whole arrays; they
-share nothing with the package.  Rd, Rr are the operands, R is the result, a number after it is a bit.
+The formulas are written from the boolean equations of the AVR Instruction Set Manual, on whole
+arrays; they share nothing with the package. Rd, Rr are the operands, R is the result, a number
+after it is a bit.
 
-The chip is driven by generated programs: an inner loop (or an unrolled stretch, for immediate operands) goes
-through 256 cases with one first operand and one SREG, stores results and flags in SRAM and stops at "row";
-the outer loops go through all first operands and the wanted SREG values.
+The chip is driven by generated programs: an inner loop (or an unrolled stretch, for immediate
+operands) goes through 256 cases with one first operand and one SREG, stores results and flags in
+SRAM and stops at "row"; the outer loops go through all first operands and the wanted SREG values.
 """
 
 import numpy as np
@@ -15,24 +16,24 @@ import tests.reference.assemble as asm
 from avrswarm import Chip
 from avrswarm.program import Program
 
-C, Z, N, V, S, H, T, I = (1 << n for n in range(8))
+C, Z, N, V, S, H, T, INTERRUPT = (1 << n for n in range(8))
 
 # SREG before the instruction: every mix of the flags that an instruction reads or may wrongly touch
 # (C, Z, H), with the others all clear and all set.
 MIXES = [sum(bits) for c in (0, C) for z in (0, Z) for h in (0, H) for bits in ([c, z, h],)]
-SREGS = [mix | rest for mix in MIXES for rest in (0, N | V | S | T | I)]
+SREGS = [mix | rest for mix in MIXES for rest in (0, N | V | S | T | INTERRUPT)]
 
 LOW, HIGH, FLAGS = 0x100, 0x200, 0x300  # where a row's results go
 
 
-# ---- running -----------------------------------------------------------------------------------------
+# ---- running -------------------------------------------------------------------------------------
 
 
 def run_rows(kernel, sregs, first_operands=256):
     """Results low, high and flags as arrays [sreg, first operand, second operand].
 
-    `kernel(a)` writes one row: 256 cases with r18 = first operand, r19 = SREG, storing through X (low
-    byte of the result), Y (high byte) and Z (SREG).
+    `kernel(a)` writes one row: 256 cases with r18 = first operand, r19 = SREG, storing through X
+    (low byte of the result), Y (high byte) and Z (SREG).
     """
     a = asm.Assembler()
     for pointer in (26, 28, 30):
@@ -41,7 +42,9 @@ def run_rows(kernel, sregs, first_operands=256):
     a.label("table")
     a([low | high << 8 for low, high in zip(sregs[::2], [*sregs[1::2], 0], strict=False)])
     a.label("go")
-    a(asm.ldi(22, len(sregs) & 0xFF), asm.clr(23))  # r22: SREGs left; r23: number of the present one
+    a(
+        asm.ldi(22, len(sregs) & 0xFF), asm.clr(23)
+    )  # r22: SREGs left; r23: number of the present one
     a.label("next sreg")
     table = 2 * a.word_address("table")
     a(asm.ldi(30, table & 0xFF), asm.ldi(31, table >> 8))
@@ -160,17 +163,19 @@ def check(found, expected_low, expected_high, expected_flags):
             place = tuple(wrong[0])
             pytest.fail(
                 f"{len(wrong)} cases of {name}; first: SREG before number {place[0]}, operands "
-                f"{place[1]:#04x}, {place[2]:#04x}: {ours[place]:#04x} instead of {wanted[place]:#04x}"
+                f"{place[1]:#04x}, {place[2]:#04x}: {ours[place]:#04x}, not {wanted[place]:#04x}"
             )
 
 
 def grids(sregs):
-    """SREG before, first operand, second operand, as arrays that broadcast to [sreg, first, second]."""
+    """SREG before, first operand, second operand, as arrays that broadcast to [sreg, first,
+    second].
+    """
     before = np.array(sregs, dtype=np.int64)[:, None, None]
     return before, np.arange(256)[None, :, None], np.arange(256)[None, None, :]
 
 
-# ---- formulas ----------------------------------------------------------------------------------------
+# ---- formulas ------------------------------------------------------------------------------------
 
 
 def bit(x, n):
@@ -178,7 +183,7 @@ def bit(x, n):
 
 
 def sreg(before, **flags):
-    """SREG with the given flags (boolean arrays) replaced; S = N xor V whenever N and V are given."""
+    """SREG with the given flags (boolean arrays) replaced; S = N xor V where N and V are given."""
     if "n" in flags and "s" not in flags:
         flags["s"] = flags["n"] ^ flags["v"]
     value = before
@@ -210,7 +215,9 @@ def subtract(rd, rr, before, carry, chained):
         h=~rd3 & rr3 | rr3 & r3 | r3 & ~rd3,
         v=rd7 & ~rr7 & ~r7 | ~rd7 & rr7 & r7,
         n=r7,
-        z=zero & bit(before, 1) if chained else zero,  # Z: previous value kept when the result is zero
+        z=zero & bit(before, 1)
+        if chained
+        else zero,  # Z: previous value kept when the result is zero
         c=~rd7 & rr7 | rr7 & r7 | r7 & ~rd7,
     )
 
@@ -377,7 +384,20 @@ def test_word_immediate(name, k):
 @pytest.mark.parametrize("name", ["adiw", "sbiw"])
 def test_word_immediate_with_every_constant_and_pair(name, pair):
     """All 64 constants on all four pairs, at values around the carries."""
-    values = [0x0000, 0x0001, 0x003E, 0x003F, 0x0040, 0x00FF, 0x7FC0, 0x7FFF, 0x8000, 0x8020, 0xFFC1, 0xFFFF]
+    values = [
+        0x0000,
+        0x0001,
+        0x003E,
+        0x003F,
+        0x0040,
+        0x00FF,
+        0x7FC0,
+        0x7FFF,
+        0x8000,
+        0x8020,
+        0xFFC1,
+        0xFFFF,
+    ]
     expected = []
     a = asm.Assembler()
     for k in range(64):

@@ -2,9 +2,15 @@
 
 Differences that remain, each of them wanted:
 
-- FOREIGN: words that binutils knows from other cores of its `avr:5` set; this core has no such instruction.
-- JMP and CALL carry a 22-bit address; the chip has 14 bits of PC, so the core keeps those (the text shows all).
-- 0xFFFF is no instruction for binutils either; the core has an op of its own for it (erased flash).
+- FOREIGN: words that binutils knows from other cores of its `avr:5` set; this core has no such
+  instruction.
+- JMP and CALL carry a 22-bit address; the chip has 14 bits of PC, so the core keeps those (the
+  text shows all).
+- binutils comments "undefined" on loads and stores that change the pointer they take their data
+  register from;
+  we do not (UNDEFINED_PAIRS, timing reference 1.4).
+- 0xFFFF is no instruction for binutils either; the core has an op of its own for it (erased
+  flash).
 """
 
 import re
@@ -13,7 +19,7 @@ import subprocess
 import pytest
 from click.testing import CliRunner
 
-from avrswarm.cli import main
+from avrswarm.cli import cli
 from avrswarm.isa.decode import SKIP_TWO, decode_word
 from avrswarm.isa.disassemble import disassemble_word
 from avrswarm.isa.table import Op
@@ -24,7 +30,9 @@ pytestmark = [
     pytest.mark.skipif(bool(compiled.missing()), reason=compiled.missing() or "present"),
 ]
 
-FOLLOWING = 0x2468  # the word after each tested one: operand of two-word instructions, `eor r6, r8` else
+FOLLOWING = (
+    0x2468  # the word after each tested one: operand of two-word instructions, `eor r6, r8` else
+)
 
 FOREIGN = {
     "elpm": [0x95D8, *(0x9006 | d << 4 for d in range(32)), *(0x9007 | d << 4 for d in range(32))],
@@ -39,7 +47,18 @@ FOREIGN = {
 }
 FOREIGN_WORDS = {word: name for name, words in FOREIGN.items() for word in words}
 
-LINE = re.compile(r"\s*([0-9a-f]+):\t((?:[0-9a-f]{2} )+)\s*\t(.*)$")
+UNDEFINED_PAIRS = {
+    base | d << 4
+    for pointer, bases in {
+        26: (0x900D, 0x900E, 0x920D, 0x920E),
+        28: (0x9009, 0x900A, 0x9209, 0x920A),
+        30: (0x9001, 0x9002, 0x9201, 0x9202, 0x9005),
+    }.items()
+    for base in bases
+    for d in (pointer, pointer + 1)
+}
+
+LINE = re.compile(r"\s*([0-9a-f]+):\t((?:[0-9a-f]{2} ?)+)\s*\t(.*)$")
 
 
 def parse(listing: str) -> dict[int, tuple[str, str, str, str]]:
@@ -95,6 +114,9 @@ def test_comment_of_every_word(binutils):
         if word in FOREIGN_WORDS:
             continue
         comment = binutils[word][2]
+        assert (comment == "undefined") == (word in UNDEFINED_PAIRS)
+        if word in UNDEFINED_PAIRS:
+            comment = ""
         text = disassemble_word(4 * word, word, FOLLOWING)
         ours = text.split("; ")[1].strip() if "; " in text else ""
         if binutils[word][1].startswith("."):  # relative: objdump does not wrap at the end of flash
@@ -106,17 +128,16 @@ def test_comment_of_every_word(binutils):
 
 
 POINTERS = {
-    "LDD_Z": "Z", "LDD_Y": "Y", "STD_Z": "Z", "STD_Y": "Y",
-    "LD_Z_INC": "Z+", "LD_DEC_Z": "-Z", "LD_Y_INC": "Y+", "LD_DEC_Y": "-Y",
-    "LD_X": "X", "LD_X_INC": "X+", "LD_DEC_X": "-X",
-    "ST_Z_INC": "Z+", "ST_DEC_Z": "-Z", "ST_Y_INC": "Y+", "ST_DEC_Y": "-Y",
-    "ST_X": "X", "ST_X_INC": "X+", "ST_DEC_X": "-X",
-    "LPM_Z": "Z", "LPM_Z_INC": "Z+",
+    "LDD_Z": "Z", "LDD_Y": "Y", "STD_Z": "Z", "STD_Y": "Y", "LD_Z_INC": "Z+", "LD_DEC_Z": "-Z",
+    "LD_Y_INC": "Y+", "LD_DEC_Y": "-Y", "LD_X": "X", "LD_X_INC": "X+", "LD_DEC_X": "-X",
+    "ST_Z_INC": "Z+", "ST_DEC_Z": "-Z", "ST_Y_INC": "Y+", "ST_DEC_Y": "-Y", "ST_X": "X",
+    "ST_X_INC": "X+", "ST_DEC_X": "-X", "LPM_Z": "Z", "LPM_Z_INC": "Z+",
 }  # fmt: skip
 IMMEDIATE = {"CPI", "SBCI", "SUBI", "ORI", "ANDI", "LDI"}
-TWO_REGISTERS = (
-    "MOVW MULS MULSU FMUL FMULS FMULSU CPC SBC ADD CPSE CP SUB ADC AND EOR OR MOV MUL".split()
-)
+TWO_REGISTERS = """
+    MOVW MULS MULSU FMUL FMULS FMULSU CPC SBC ADD CPSE CP SUB ADC AND EOR OR MOV MUL
+""".split()  # noqa: SIM905
+ONE_REGISTER = "COM NEG SWAP INC ASR LSR ROR DEC PUSH POP".split()  # noqa: SIM905
 
 
 def rendered(packed: int, address: int) -> tuple[str, str]:
@@ -127,7 +148,9 @@ def rendered(packed: int, address: int) -> tuple[str, str]:
     op, a, b = Op(packed & 0xFF).name, packed >> 8 & 0xFF, packed >> 16 & 0xFFFF
     skips = b & SKIP_TWO
     b &= ~SKIP_TWO if op in ("CPSE", "SBRC", "SBRS", "SBIC", "SBIS") else 0xFFFF
-    assert not skips or op not in ("CPSE", "SBRC", "SBRS", "SBIC", "SBIS"), "`following` has one word"
+    assert not skips or op not in ("CPSE", "SBRC", "SBRS", "SBIC", "SBIS"), (
+        "`following` has one word"
+    )
     io_names = {"IN_SREG": 0x3F, "IN_SPL": 0x3D, "IN_SPH": 0x3E}
     io_names |= {"OUT_SREG": 0x3F, "OUT_SPL": 0x3D, "OUT_SPH": 0x3E}
     if op in io_names:
@@ -164,7 +187,7 @@ def rendered(packed: int, address: int) -> tuple[str, str]:
         return name, f".{signed(2 * b - address - 2):+d}"
     if op in ("JMP", "CALL"):
         return name, f"0x{2 * b:x}"
-    if op in "COM NEG SWAP INC ASR LSR ROR DEC PUSH POP".split():
+    if op in ONE_REGISTER:
         return name, f"r{a}"
     return name, ""
 
@@ -194,12 +217,17 @@ def test_core_decodes_every_word(binutils):
 
 
 def test_skips_know_two_word_instructions(binutils):
-    """A skip in front of LDS, STS, JMP and CALL, and of nothing else, is marked as skipping two words."""
+    """A skip in front of LDS, STS, JMP and CALL, and of nothing else, is marked as skipping two
+    words.
+    """
     skips = {"cpse": 0x1000, "sbrc": 0xFC00, "sbrs": 0xFE00, "sbic": 0x9900, "sbis": 0x9B00}
     for following in range(0x10000):
         two_words = following not in FOREIGN_WORDS and binutils[following][0] in (
-            "lds", "sts", "jmp", "call",
-        )  # fmt: skip
+            "lds",
+            "sts",
+            "jmp",
+            "call",
+        )
         for name, word in skips.items():
             marked = bool(decode_word(0, word, following) >> 16 & SKIP_TWO)
             assert marked == two_words, f"{name} before {following:04x}"
@@ -213,10 +241,18 @@ def test_disasm_command_agrees_with_objdump(name, optimisation):
         ["avr-objdump", "-d", "-z", str(elf)], check=True, capture_output=True, text=True
     )
     expected = parse(theirs.stdout)
-    result = CliRunner().invoke(main, ["disasm", str(elf)])
+    for address, (raw, name, operands, comment) in expected.items():  # tables among the code
+        word = int.from_bytes(bytes.fromhex(raw)[:2], "little")
+        if word in FOREIGN_WORDS:
+            name, operands = ".word", f"0x{word:04x}"
+        expected[address] = raw, name, operands, comment
+    result = CliRunner().invoke(cli, ["disasm", str(elf)])
     assert result.exit_code == 0, result.output
     ours = parse(result.output)
-    assert len(expected) > 1000
-    for address, line in expected.items():
-        assert address in ours, f"0x{address:x} is missing: {line}"
-        assert ours[address][:3] == line[:3], f"0x{address:x}"
+    assert len(expected) > 250
+    wrong = [
+        (f"{address:x}", ours.get(address), line)
+        for address, line in expected.items()
+        if address not in ours or ours[address][:3] != line[:3]
+    ]
+    assert not wrong, wrong[:10]

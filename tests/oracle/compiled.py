@@ -34,13 +34,11 @@ def missing() -> str:
 def compile_c(name: str, optimisation: str) -> Compiled:
     elf = scratch() / f"{name}{optimisation}.elf"
     image = elf.with_suffix(".bin")
+    compiler = ["avr-gcc", "-mmcu=atmega328p", optimisation, "-g", "-std=gnu11"]
+    warnings = ["-Wall", "-Wno-unused-function", "-Werror"]
     printf = ["-Wl,-u,vfprintf", "-lprintf_flt"] if name == "print" else []
-    subprocess.run(
-        ["avr-gcc", "-mmcu=atmega328p", optimisation, "-g", "-std=gnu11", "-Wall"]
-        + ["-Wno-unused-function", "-Werror", "-o", str(elf), str(SOURCES / f"{name}.c")]
-        + [*printf, "-lm"],
-        check=True,
-    )
+    files = ["-o", str(elf), str(SOURCES / f"{name}.c")]
+    subprocess.run([*compiler, *warnings, *files, *printf, "-lm"], check=True)
     subprocess.run(["avr-objcopy", "-O", "binary", str(elf), str(image)], check=True)
     listing = subprocess.run(["avr-nm", str(elf)], check=True, capture_output=True, text=True)
     symbols = {}

@@ -1,15 +1,20 @@
 """Random programs of pure CPU instructions that run for ever without leaving their ground.
 
-`random_program(seed)` gives a `RandomProgram`: a full 32 KiB flash image and the list of what was placed
-where.  The program is one long body that jumps back to its start, plus subroutines.  Rules that keep it safe:
+`random_program(seed)` gives a `RandomProgram`: a full 32 KiB flash image and the list of what was
+placed where. The program is one long body that jumps back to its start, plus subroutines. Rules
+that keep it safe:
 
-- stores go to SRAM 0x0100-0x06FF, the register file, GPIOR0-2 and SREG; the stack has 0x0700-0x08FF to itself;
-- pointers are loaded right before they are used, and whoever needs a register over a stretch locks it;
-- pushes and pops are balanced, calls only go to subroutines of the next layer, loops count down a locked register;
+- stores go to SRAM 0x0100-0x06FF, the register file, GPIOR0-2 and SREG; the stack has
+  0x0700-0x08FF to itself;
+- pointers are loaded right before they are used, and whoever needs a register over a stretch
+  locks it;
+- pushes and pops are balanced, calls only go to subroutines of the next layer, loops count down a
+  locked register;
 - the rest of the flash is random data, read by LPM and never executed.
 
-Never generated, because the result is undefined (timing reference 1.4): LD/ST with a changing pointer and a
-data register of that pointer, and LPM r30/r31,Z+.  Never generated, because simavr 1.6 has it wrong: see simavr.py.
+Never generated, because the result is undefined (timing reference 1.4): LD/ST with a changing
+pointer and a data register of that pointer, and LPM r30/r31,Z+. Never generated, because simavr
+1.6 has it wrong: see simavr.py.
 """
 
 import random
@@ -36,8 +41,8 @@ GPIORS = [asm.GPIOR0, asm.GPIOR1, asm.GPIOR2]
 # Everything a random program can contain; the tests check that all of it was executed.
 INSTRUCTIONS = {
     *(name.rstrip("_") for name in TWO_REGISTERS + IMMEDIATES + ONE_REGISTER + PRODUCTS),
-    *"movw adiw sbiw bset bclr bst bld nop wdr lds sts push pop in out sbi cbi lpm".split(),
-    *"rjmp jmp ijmp rcall call icall ret reti brbs brbc cpse sbrc sbrs sbic sbis".split(),
+    *"movw adiw sbiw bset bclr bst bld nop wdr lds sts push pop in out sbi cbi lpm".split(),  # noqa: SIM905
+    *"rjmp jmp ijmp rcall call icall ret reti brbs brbc cpse sbrc sbrs sbic sbis".split(),  # noqa: SIM905
     *(f"{ld} {mode}" for ld in ("ld", "st") for mode in ("X", "X+", "-X", "Y+", "-Y", "Z+", "-Z")),
     *(f"{ld} {mode}" for ld in ("ldd", "std") for mode in ("Y", "Z")),
     "lpm r0",
@@ -66,7 +71,8 @@ class _Writer:
         self.rng = random.Random(seed)
         self.code = Assembler()
         self.placed: dict[int, str] = {}
-        self.pointer_fixups: list[tuple[int, str]] = []  # LDI r30, LDI r31 that take a label's address
+        # places of LDI r30, LDI r31 that take a label's address
+        self.pointer_fixups: list[tuple[int, str]] = []
         self.labels = 0
         self.layer = 0  # 0: main body, 1..LAYERS: in a subroutine
         self.calls_left = 0
@@ -93,14 +99,14 @@ class _Writer:
         words += [self.rng.randrange(0x10000) for _ in range(FLASH_WORDS - len(words))]
         return RandomProgram(self.seed, words, self.placed)
 
-    # ---- placing -------------------------------------------------------------------------------------
+    # ---- placing ---------------------------------------------------------------------------------
 
     def place(self, name: str, how: Callable, *arguments: object) -> None:
         self.placed[self.code.here] = name
         how(*arguments)
 
     def emit(self, name: str, *operands: object, called: str = "") -> None:
-        """One instruction by its assembler name; `called` is its name in INSTRUCTIONS if different."""
+        """One instruction by its assembler name; `called`: its name in INSTRUCTIONS."""
         self.place(called or name.rstrip("_"), self.code, getattr(asm, name)(*operands))
 
     def new_label(self) -> str:
@@ -109,13 +115,13 @@ class _Writer:
 
     def body(self, words: int, locked: frozenset[int], depth: int) -> None:
         """Random pieces until `words` are used up; no register in `locked` is written."""
+        weights = {
+            self.simple: 60, self.memory_run: 8, self.skip: 10, self.lpm_run: 3, self.branch: 6,
+            self.jump_over: 2, self.loop: 2, self.stack_group: 2, self.call: 4, self.move_stack: 1,
+        }  # fmt: skip
         end = self.code.here + words
         while self.code.here < end:
-            piece = self.rng.choices(
-                [self.simple, self.memory_run, self.skip, self.lpm_run, self.branch, self.jump_over]
-                + [self.loop, self.stack_group, self.call, self.move_stack],
-                [60, 8, 10, 3, 6, 2, 2, 2, 4, 1],
-            )[0]
+            piece = self.rng.choices(list(weights), list(weights.values()))[0]
             piece(locked, depth)
 
     def register(self, locked: frozenset[int], first: int = 0, last: int = 31) -> int:
@@ -124,7 +130,7 @@ class _Writer:
     def free_pair(self, first: int, locked: frozenset[int]) -> bool:
         return first not in locked and first + 1 not in locked
 
-    # ---- single instructions -------------------------------------------------------------------------
+    # ---- single instructions ---------------------------------------------------------------------
 
     def simple(self, locked: frozenset[int], depth: int = 0, *, skipped: bool = False) -> None:
         """One instruction without a prelude, or none if the draw does not fit `locked`.
@@ -135,7 +141,11 @@ class _Writer:
         any_register = rng.randrange(32)
         upper = rng.randrange(16, 32)
         kind = rng.choice(
-            ["two"] * 8 + ["immediate"] * 7 + ["one"] * 6 + ["product"] * 2 + ["movw", "word", "word"]
+            ["two"] * 8
+            + ["immediate"] * 7
+            + ["one"] * 6
+            + ["product"] * 2
+            + ["movw", "word", "word"]
             + ["sreg bit", "bst", "bld", "in", "out", "io bit", "lds", "sts", "lds", "sts", "nop"]
         )
         if kind == "two":
@@ -167,7 +177,9 @@ class _Writer:
         elif kind == "bld":
             self.emit("bld", self.register(locked), rng.randrange(8))
         elif kind == "in":
-            self.emit("in_", self.register(locked), rng.choice([*GPIORS, asm.SREG, asm.SPL, asm.SPH]))
+            self.emit(
+                "in_", self.register(locked), rng.choice([*GPIORS, asm.SREG, asm.SPL, asm.SPH])
+            )
         elif kind == "out":
             self.emit("out", rng.choice([*GPIORS, asm.SREG]), any_register)
         elif kind == "io bit":
@@ -181,7 +193,11 @@ class _Writer:
 
     def address_to_load(self) -> int:
         special = [*range(32), *GPIORS, asm.SREG, asm.SPL, asm.SPH]
-        return int(self.rng.choice(special)) if self.rng.random() < 0.2 else self.rng.randint(0x100, 0x8FF)
+        return (
+            int(self.rng.choice(special))
+            if self.rng.random() < 0.2
+            else self.rng.randint(0x100, 0x8FF)
+        )
 
     def address_to_store(self, locked: frozenset[int]) -> int:
         special = [r for r in range(32) if r not in locked] + [*GPIORS, asm.SREG]
@@ -189,7 +205,7 @@ class _Writer:
             return int(self.rng.choice(special))
         return self.rng.randint(STORE_FIRST, STORE_LAST)
 
-    # ---- pieces of several instructions --------------------------------------------------------------
+    # ---- pieces of several instructions ----------------------------------------------------------
 
     def load_pointer(self, pair: int, value: int) -> None:
         self.emit("ldi", pair, value & 0xFF)
@@ -211,7 +227,8 @@ class _Writer:
             moving = mode != name
             q = rng.randrange(64)
             if store:
-                # the pointer's own bytes may be stored, unless the store changes the pointer (undefined)
+                # the pointer's own bytes may be stored, unless the store changes
+                # the pointer (undefined)
                 r = self.register(frozenset({pair, pair + 1}) if moving else frozenset())
                 if mode in ("Y", "Z"):
                     self.emit("std", mode, q, r, called=f"std {mode}")
@@ -225,7 +242,9 @@ class _Writer:
                     self.emit("ld", d, mode, called=f"ld {mode}")
             if rng.random() < 0.3:
                 self.skip(inner, depth)
-        if rng.random() < 0.3:  # last: a load that overwrites its own pointer, defined for the plain forms
+        if (
+            rng.random() < 0.3
+        ):  # last: a load that overwrites its own pointer, defined for the plain forms
             d = pair + rng.randrange(2)
             if name == "X":
                 self.emit("ld", d, "X", called="ld X")
@@ -251,7 +270,9 @@ class _Writer:
             self.emit("lpm", rng.choice([30, 31]), "Z")
 
     def skip(self, locked: frozenset[int], depth: int) -> None:
-        """A skip (sometimes a chain of them) and one instruction, of one or two words, that it may skip."""
+        """A skip (sometimes a chain of them) and one instruction, of one or two words, that it may
+        skip.
+        """
         rng = self.rng
         for _ in range(rng.choice([1, 1, 1, 2])):
             name = rng.choice(["cpse", "sbrc", "sbrs", "sbic", "sbis"])
@@ -315,7 +336,7 @@ class _Writer:
         self.emit("ldi", 31, 0)
 
     def loop(self, locked: frozenset[int], depth: int) -> None:
-        """Count a locked register down; the branch back is short (BRNE) or long (BREQ over RJMP)."""
+        """Count a locked register down; back by BRNE, or by BREQ over RJMP if that is too far."""
         rng = self.rng
         candidates = [r for r in range(16, 32) if r not in locked]
         if depth >= 3 or len(candidates) < 8:

@@ -1,17 +1,18 @@
 """Debian's simavr 1.6 as an oracle for long pure-CPU runs.
 
-`run(flash, every=..., count=...)` gives checkpoints of a flash image executed by libsimavr: an array with
-one record per checkpoint (see CHECKPOINT).  The helper program next to this file is compiled with gcc once
-per Python process, into a temporary folder.
+`run(flash, every=..., count=...)` gives checkpoints of a flash image executed by libsimavr: an
+array with one record per checkpoint (see CHECKPOINT). The helper program next to this file is
+compiled with gcc once per Python process, into a temporary folder.
 
-What simavr 1.6 gets wrong is never compared away: programs that would show it are not generated.  The list
-(timing reference, section 11, column "simavr 1.6", and what was met here):
+What simavr 1.6 gets wrong is never compared away: programs that would show it are not generated.
+The list (timing reference, section 11, column "simavr 1.6", and what was met here):
 
-  C09  CPSE/SBRx/SBIx that skips an ADIW or SBIW whose K has a low nibble C..F skips two words
-  C13  a PC that runs past 0x3FFF aborts
-  C15  SLEEP with SE=0 sleeps
-  C16, C17  SBI on PINx or a flag register acts on all bits
-  1.4  data addresses above 0x08FF abort; LPM with Z bit 15 set reads outside the flash; undefined opcodes
+  C09 CPSE/SBRx/SBIx that skips an ADIW or SBIW whose K has a low nibble C..F skips two words
+  C13 a PC that runs past 0x3FFF aborts
+  C15 SLEEP with SE=0 sleeps
+  C16, C17 SBI on PINx or a flag register acts on all bits
+  1.4 data addresses above 0x08FF abort; LPM with Z bit 15 set reads outside the flash; undefined
+       opcodes
   everything with interrupts, timers, EEPROM, SPM, watchdog, USART (I01 to U05)
 """
 
@@ -70,13 +71,15 @@ def helper() -> Path:
     program = scratch() / "simavr_trace"
     source = HERE / "simavr_trace.c"
     subprocess.run(
-        ["gcc", "-O2", "-Wall", "-o", str(program), str(source), "-lsimavr"], check=True, capture_output=True
+        ["gcc", "-O2", "-Wall", "-o", str(program), str(source), "-lsimavr"],
+        check=True,
+        capture_output=True,
     )
     return program
 
 
 def run(flash: bytes, *, every: int, count: int, until: int | None = None) -> np.ndarray:
-    """Run `count` instructions, or up to byte address `until`, with a checkpoint each `every` instructions.
+    """Run `count` instructions, or up to byte address `until`; a checkpoint each `every` of them.
 
     The first checkpoint is the state after reset, the last one the state at the end.
     """
