@@ -37,7 +37,7 @@ class WatchdogReset(Exception):
 
 
 class RefChip:
-    def __init__(self, words, stimuli=(), eeprom=(), aref=3.3, avcc=3.3):
+    def __init__(self, words, stimuli=(), eeprom=(), aref=3.0, avcc=3.0):
         """Make a chip at power-on.
 
         `words`: flash from address 0.  `stimuli`: (cycle, kind, which, value): the level changes

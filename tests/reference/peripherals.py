@@ -88,9 +88,9 @@ class Adc:
         self.first = False
 
     def convert(self):
-        value = int(
-            self.volts.get(self.channel, 0.0) * 1024 / self.references.get(self.reference, 1.1)
-        )
+        """floor(Vin * 1024 / Vref), in whole microvolts."""
+        volts, reference = self.volts.get(self.channel, 0.0), self.references[self.reference]
+        value = round(volts * 1e6) * 1024 // round(reference * 1e6)
         return min(max(value, 0), 1023)
 
     def edge(self):
