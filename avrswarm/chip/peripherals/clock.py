@@ -31,12 +31,10 @@ WINDOW_CYCLES = 4
 
 HELD_CYCLES = 5  # IVCE alone holds interrupts at boundaries up to 4 cycles after its own edge
 
-# MODEL of the typical "frequency vs. OSCCAL" chart, not a measurement: two overlapping ranges, each
-# rising by the same fraction with every step.
-LOW_RANGE_HZ = 4_000_000  # at 0x00; 9.7 MHz at 0x7F
-HIGH_RANGE_HZ = 6_000_000  # at 0x80; 14.5 MHz at 0xFF
-STEP_PER_MILLE = 7
-TYPICAL_OSCCAL = 0xA9  # where the model has 8 MHz
+# MODEL of the typical "frequency vs. OSCCAL" chart, not a measurement: two overlapping lines,
+# 4.0 MHz at 0x00 to 9.1 MHz at 0x7F, 6.4 MHz at 0x80 to 13.5 MHz at 0xFF (0.7 % a step at 8 MHz).
+LOW_RANGE_KHZ, LOW_STEP_KHZ = 4000, 40
+HIGH_RANGE_KHZ, HIGH_STEP_KHZ = 6432, 56
 
 
 @kernel
@@ -130,11 +128,10 @@ def write_clkpr(c: ChipRow, value: int, edge: int) -> None:
 
 
 @kernel
-def _model_hz(osccal: int) -> int:
-    frequency = HIGH_RANGE_HZ if osccal & 0x80 else LOW_RANGE_HZ
-    for _ in range(osccal & 0x7F):
-        frequency += frequency * STEP_PER_MILLE // 1000
-    return frequency
+def _model_khz(osccal: int) -> int:
+    if osccal & 0x80:
+        return HIGH_RANGE_KHZ + HIGH_STEP_KHZ * (osccal & 0x7F)
+    return LOW_RANGE_KHZ + LOW_STEP_KHZ * osccal
 
 
 @kernel
@@ -143,8 +140,8 @@ def osccal_period(c: ChipRow, osccal: int) -> int:
 
     It gives only the ratio to the frequency at this part's factory value, where it is exactly 1.
     """
-    wanted = _model_hz(osccal)
-    return (c.rc_period_factory * _model_hz(c.oscillator_calibration) + wanted // 2) // wanted
+    wanted = _model_khz(osccal)
+    return (c.rc_period_factory * _model_khz(c.oscillator_calibration) + wanted // 2) // wanted
 
 
 @kernel
@@ -193,7 +190,7 @@ def freeze_io(c: ChipRow, start: int, end: int) -> None:
         return
     for timer in range(3):
         timer_unit.catch_up(c, timer, start)
-        c.timers[timer].at += length
+        c.timers[timer].at = end
     for prescaler in range(2):
         c.prescaler_base[prescaler] += length
     for timer in range(3):
