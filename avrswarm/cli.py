@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 import click
 
 from avrswarm import __version__
-from avrswarm.errors import AvrSwarmError, RecordError
+from avrswarm.errors import AvrSwarmError, ChipFault, RecordError
 
 if TYPE_CHECKING:
     from avrswarm.chip.chip import Chip
@@ -118,7 +118,7 @@ def execute(
     """Run a firmware on one chip, and say where it stopped, after how many cycles, with what.
 
     FIRMWARE is an Intel HEX or ELF file. Addresses are byte addresses; a place may also be a symbol
-    with an offset, such as main+0x10. With --vcd or --trace the chip goes instruction by
+    with an offset, such as main+0x10. With --trace or --vcd-regs the chip goes instruction by
     instruction, which is much slower. In JSON, uart has one character for each byte sent.
 
     \b
@@ -138,9 +138,13 @@ def execute(
     from avrswarm.record.observe import Observation
 
     chip = Chip(program, clock_hz=clock_hz, strict=strict, sram_seed=seed)
+    fault = None
     with _text_output(vcd) as vcd_file, _text_output(trace) as trace_file:
         observation = Observation(chip, vcd=vcd_file, vcd_registers=registers, trace=trace_file)
-        stop = observation.run(target, max_cycles)
+        try:
+            stop = observation.run(target, max_cycles)
+        except ChipFault as error:
+            stop, fault = "fault", error
     if uart is not None and not (as_json and uart == "-"):
         _write_bytes(uart, chip.uart)
     figures = _exec_figures(chip, stop)
@@ -151,8 +155,8 @@ def execute(
         click.echo(_exec_text(figures, program), err="-" in (uart, trace, vcd))
     for report in chip.reports:
         click.echo(f"avrswarm: {report}", err=True)
-    if chip.fault is not None:
-        raise chip.fault
+    if fault is not None:
+        raise fault
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

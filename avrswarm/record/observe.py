@@ -11,29 +11,36 @@ from avrswarm.program import Program
 from avrswarm.record.trace import TraceWriter
 from avrswarm.record.vcd import VcdWriter
 
-PINS = [f"P{port}{bit}" for port, bits in (("B", 8), ("C", 7), ("D", 8)) for bit in range(bits)]
+PORTS = {"B": 8, "C": 7, "D": 8}
+PINS = [f"P{port}{bit}" for port, bits in PORTS.items() for bit in range(bits)]
 BREAKPOINT = "breakpoint"
 CYCLES = "cycles"
+_INTERRUPTS_ON = 0x80  # SREG bit I
 
 
 class BenchChip(Protocol):
     """What is asked of the chip; `avrswarm.Chip` has it."""
 
     program: Program
+    clock_hz: float
+    pin_log: list[tuple[int, int, int]]
 
     @property
     def cycle(self) -> int: ...  # noqa: D102
     @property
     def pc(self) -> int: ...  # noqa: D102
     @property
+    def sp(self) -> int: ...  # noqa: D102
+    @property
     def sreg(self) -> int: ...  # noqa: D102
+    @property
+    def registers(self) -> list[int]: ...  # noqa: D102
     @property
     def data(self) -> Any: ...  # noqa: D102
     @property
     def flash(self) -> Any: ...  # noqa: D102
-    @property
-    def clock_hz(self) -> int: ...  # noqa: D102
     def pin(self, name: str) -> int: ...  # noqa: D102
+    def watch_pins(self, *names: str) -> None: ...  # noqa: D102
     def step(self) -> str: ...  # noqa: D102
     def run(self, cycles: int) -> str: ...  # noqa: D102
     def run_until(self, *, pc: int, max_cycles: int) -> str: ...  # noqa: D102
@@ -42,8 +49,9 @@ class BenchChip(Protocol):
 class Observation:
     """One run of a chip, observed by the recorders that have a stream to write to.
 
-    Observed chips go instruction by instruction and are looked at between instructions; what
-    changes within one is seen at its end. Without a recorder the chip runs at full speed.
+    Pins are recorded with the exact cycle of each edge. Registers are looked at between
+    instructions. A trace or registers make the chip go instruction by instruction, which is slow;
+    pins alone do not.
     """
 
     def __init__(
@@ -64,51 +72,66 @@ class Observation:
     def run(self, until: int | None, max_cycles: int) -> str:
         """Run to the byte address ``until`` or for ``max_cycles``; return why the chip stopped."""
         chip = self._chip
-        if self._vcd is not None or self._trace is not None:
-            return self._run_observed(until, chip.cycle + max_cycles)
-        if until is None:
-            return chip.run(cycles=max_cycles)
-        return chip.run_until(pc=until, max_cycles=max_cycles)
+        if self._vcd is not None:
+            chip.watch_pins(*PINS)
+            chip.pin_log.clear()
+            self._vcd.update(chip.cycle, [(pin, chip.pin(pin)) for pin in PINS])
+            self._look()
+        try:
+            if self._trace is not None or (self._vcd is not None and self._registers):
+                return self._run_by_steps(until, chip.cycle + max_cycles)
+            if until is None:
+                return chip.run(cycles=max_cycles)
+            return chip.run_until(pc=until, max_cycles=max_cycles)
+        finally:  # a fault, too, ends the record properly
+            self._look()
+            if self._vcd is not None:
+                self._vcd.finish(chip.cycle)
 
-    def _run_observed(self, until: int | None, end: int) -> str:
+    def _run_by_steps(self, until: int | None, end: int) -> str:
         chip = self._chip
         stop = CYCLES
-        self._look()
         while stop == CYCLES and chip.cycle < end:
-            if chip.pc == until:
+            stop = self._step()
+            self._look()
+            if stop == CYCLES and chip.pc == until:
                 stop = BREAKPOINT
-            else:
-                stop = self._step()
-                self._look()
-        if self._vcd is not None:
-            self._vcd.finish(chip.cycle)
         return stop
 
     def _step(self) -> str:
         chip = self._chip
         if self._trace is None:
             return chip.step()
-        cycle, pc, before = chip.cycle, chip.pc, self._core()
+        cycle, pc, sp = chip.cycle, chip.pc, chip.sp
+        before = [*chip.registers, chip.sreg]
         place = pc // 2
         words = int(chip.flash[place]), int(chip.flash[(place + 1) % len(chip.flash)])
         stop = chip.step()
-        self._trace.write(cycle, pc, words, before, self._core())
+        after = [*chip.registers, chip.sreg]
+        # A step that enters an interrupt executes not this instruction but the vector's. Only an
+        # entry both clears I and pushes; a vector that holds a bare `reti` is not noticed.
+        if before[-1] & ~after[-1] & _INTERRUPTS_ON and chip.sp < sp:
+            self._trace.write_interrupt(cycle, pc, chip.pc)
+        else:
+            self._trace.write(cycle, pc, words, before, after)
         return stop
 
-    def _core(self) -> list[int]:
-        return [*(int(value) for value in self._chip.data[:32]), self._chip.sreg]
-
     def _look(self) -> None:
-        if self._vcd is not None:
-            self._vcd.update(self._chip.cycle, self._signals())
-
-    def _signals(self) -> Iterator[tuple[str, int]]:
-        for pin in PINS:
-            yield pin, int(self._chip.pin(pin))
+        """Write the pin edges since the last look, then the registers as they are now."""
+        if self._vcd is None:
+            return
+        for cycle, port, levels in sorted(self._chip.pin_log, key=lambda edge: edge[0]):
+            letter = "BCD"[port]
+            bits = range(PORTS[letter])
+            self._vcd.update(cycle, [(f"P{letter}{bit}", levels >> bit & 1) for bit in bits])
+        self._chip.pin_log.clear()
         if self._registers:
-            data = self._chip.data
-            for name, places in self._registers.items():
-                yield name, sum(int(data[place]) << (8 * n) for n, place in enumerate(places))
+            self._vcd.update(self._chip.cycle, self._register_values())
+
+    def _register_values(self) -> Iterator[tuple[str, int]]:
+        data = self._chip.data
+        for name, places in self._registers.items():
+            yield name, sum(int(data[place]) << (8 * n) for n, place in enumerate(places))
 
 
 def _addresses(name: str) -> list[int]:

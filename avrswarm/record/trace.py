@@ -43,6 +43,12 @@ class TraceWriter:
             changed.append(f"SREG={flags_text(after[_REGISTERS])}")
         self._stream.write(f"{line}  {' '.join(changed)}".rstrip() + "\n")
 
+    def write_interrupt(self, cycle: int, pc: int, handler: int) -> None:
+        """Write that the instruction at ``pc`` was kept waiting by an interrupt."""
+        place = self._symbols.describe(pc)
+        target = self._symbols.describe(handler)
+        self._stream.write(f"{cycle:>12}  {pc:04x}  {place:<28}  -- interrupt, to {target}\n")
+
 
 def flags_text(sreg: int) -> str:
     """Return SREG as letters, set flags in upper case.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from typing import TextIO
 
 _FIRST_CODE, _CODES = 33, 94  # identifier codes are made of the printable ASCII characters
@@ -16,16 +17,17 @@ class VcdWriter:
     stream
         Where the text goes; the caller closes it.
     clock_hz
-        Frequency that turns cycles into time. Time is in nanoseconds where every cycle is a whole
-        number of them, otherwise in picoseconds.
+        Nominal frequency that turns cycles into time; changes by OSCCAL or CLKPR are not followed.
+        Time is in nanoseconds where a cycle is a whole number of them, otherwise in picoseconds.
     widths
         Name and number of bits of each signal, in the order a viewer shall list them.
     """
 
-    def __init__(self, stream: TextIO, clock_hz: int, widths: Mapping[str, int]) -> None:
+    def __init__(self, stream: TextIO, clock_hz: float, widths: Mapping[str, int]) -> None:
         self._stream = stream
-        self._clock_hz = clock_hz
-        self._per_second, unit = (10**12, "ps") if 10**9 % clock_hz else (10**9, "ns")
+        nanoseconds = Fraction(10**9) / Fraction(clock_hz)
+        is_whole = nanoseconds.denominator == 1
+        self._per_cycle, unit = (nanoseconds, "ns") if is_whole else (1000 * nanoseconds, "ps")
         self._widths = dict(widths)
         self._codes = {name: _code(number) for number, name in enumerate(self._widths)}
         self._values: dict[str, int] = {}
@@ -52,7 +54,7 @@ class VcdWriter:
         self._advance(cycle)
 
     def _advance(self, cycle: int) -> None:
-        time = cycle * self._per_second // self._clock_hz
+        time = int(cycle * self._per_cycle)
         if time < self._time:
             raise ValueError(f"cycle {cycle} comes after time {self._time}")
         if time > self._time:

@@ -56,12 +56,12 @@ def on_reset(c: ChipRow, edge: int) -> None:
     c.vector_change_edge = NEVER
     c.held_until = 0
     c.vector_base = 0
-    c.data[MCUCR] = 0
-    c.data[PRR] = 0
-    c.data[OSCCAL] = c.oscillator_calibration
+    c.memory[MCUCR] = 0
+    c.memory[PRR] = 0
+    c.memory[OSCCAL] = c.oscillator_calibration
     c.rc_period = c.rc_period_factory
     select = 0 if int(c.fuses[0]) & _CKDIV8 else 3
-    c.data[CLKPR] = select
+    c.memory[CLKPR] = select
     _set_divisor(c, 1 << select, edge)
 
 
@@ -106,7 +106,7 @@ def _set_divisor(c: ChipRow, divisor: int, edge: int) -> None:
 def read_clkpr(c: ChipRow, cycle: int) -> int:
     """Read CLKPR in ``cycle``."""
     opened = c.clock_change_edge <= cycle < c.clock_change_edge + WINDOW_CYCLES
-    return int(c.data[CLKPR]) | (CLKPCE if opened else 0)
+    return int(c.memory[CLKPR]) | (CLKPCE if opened else 0)
 
 
 @kernel
@@ -122,7 +122,7 @@ def write_clkpr(c: ChipRow, value: int, edge: int) -> None:
     elif opened:
         c.clock_change_edge = NEVER
         select = value & 0x0F
-        c.data[CLKPR] = select
+        c.memory[CLKPR] = select
         # 9 to 15 are reserved; measured by the avr8js authors: 2, 4, ... 128 (conf. B)
         _set_divisor(c, 1 << (select if select <= 8 else select - 8), edge)
 
@@ -147,7 +147,7 @@ def osccal_period(c: ChipRow, osccal: int) -> int:
 @kernel
 def write_osccal(c: ChipRow, value: int, edge: int) -> None:
     """Let a CPU write to OSCCAL land at ``edge``."""
-    c.data[OSCCAL] = value
+    c.memory[OSCCAL] = value
     c.rc_period = osccal_period(c, value)
     set_period(c, edge)
 
@@ -160,14 +160,14 @@ def write_prr(c: ChipRow, value: int, edge: int) -> None:
     """Let a CPU write to PRR land at ``edge``: a set bit stops the clock of that block."""
     for timer in range(3):
         timer_unit.catch_up(c, timer, edge)
-    c.data[PRR] = value & 0xEF
+    c.memory[PRR] = value & 0xEF
     timer0.configure(c, edge)
     timer1.configure(c, edge)
     timer2.configure(c, edge)
     for timer in range(3):
         timer_unit.update_wants(c, timer)
     if value & _PRADC:
-        adc.write_control(c, int(c.data[ADCSRA]), edge)  # which now turns the ADC off
+        adc.write_control(c, int(c.memory[ADCSRA]), edge)  # which now turns the ADC off
     if value & _PRUSART:
         usart.stop_clock(c, edge)
     else:
@@ -195,14 +195,14 @@ def freeze_io(c: ChipRow, start: int, end: int) -> None:
         c.prescaler_base[prescaler] += length
     for timer in range(3):
         timer_unit.schedule(c, timer)
-    if int(c.data[SMCR]) >> 1 & 7 != _ADC_NOISE_REDUCTION:  # in that mode the ADC's clock did run
+    if int(c.memory[SMCR]) >> 1 & 7 != _ADC_NOISE_REDUCTION:  # in that mode the ADC's clock did run
         adc.catch_up(c, start)
         c.adc_base += length
         c.adc_start += length
         c.adc_sample += length
         c.adc_done += length
         adc.schedule(c)
-    reduced = int(c.data[PRR])  # what PRR stops stays stopped
+    reduced = int(c.memory[PRR])  # what PRR stops stays stopped
     if not reduced & _PRUSART:
         usart.stop_clock(c, start)
         usart.start_clock(c, end)
@@ -221,13 +221,13 @@ def freeze_io(c: ChipRow, start: int, end: int) -> None:
 def read_mcucr(c: ChipRow, cycle: int) -> int:
     """Read MCUCR in ``cycle``."""
     opened = c.vector_change_edge <= cycle < c.vector_change_edge + WINDOW_CYCLES
-    return int(c.data[MCUCR]) | (IVCE if opened else 0)
+    return int(c.memory[MCUCR]) | (IVCE if opened else 0)
 
 
 @kernel
 def write_mcucr(c: ChipRow, value: int, edge: int) -> None:
     """Let a CPU write to MCUCR land at ``edge``; there is no brown-out for BODS to ignore."""
-    old = int(c.data[MCUCR])
+    old = int(c.memory[MCUCR])
     new = old & IVSEL | value & PUD
     if value & IVCE:
         c.vector_change_edge = edge
@@ -237,7 +237,7 @@ def write_mcucr(c: ChipRow, value: int, edge: int) -> None:
         c.held_until = edge + 1  # DS 12.4: until after the instruction that follows
         new = value & (IVSEL | PUD)
         c.vector_base = c.boot_start if value & IVSEL else 0
-    c.data[MCUCR] = new
+    c.memory[MCUCR] = new
     if (new ^ old) & PUD:
         for port in range(3):
             gpio.refresh(c, port, edge)

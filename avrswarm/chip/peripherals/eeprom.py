@@ -47,7 +47,7 @@ def on_reset(c: ChipRow, edge: int) -> None:
     """Reset at ``edge``; a running write keeps EEPM and completes (timing reference 6, conf. C)."""
     catch_up(c, edge)
     c.eeprom_window = NEVER
-    c.data[EECR] = int(c.data[EECR]) & EEPM if c.eeprom_done != NEVER else 0
+    c.memory[EECR] = int(c.memory[EECR]) & EEPM if c.eeprom_done != NEVER else 0
     update_request(c)
     schedule(c)
 
@@ -77,27 +77,27 @@ def schedule(c: ChipRow) -> None:
 def update_request(c: ChipRow) -> None:
     """Recompute EE_READY: a level, high while neither EEPROM nor flash is being programmed."""
     ready = c.eeprom_done == NEVER and c.spm_done == NEVER
-    set_request(c, Vector.EE_READY, ready and int(c.data[EECR]) & EERIE != 0)
+    set_request(c, Vector.EE_READY, ready and int(c.memory[EECR]) & EERIE != 0)
 
 
 @kernel
 def _address(c: ChipRow) -> int:
-    return (int(c.data[EEARH]) << 8 | int(c.data[EEARL])) & (EEPROM_SIZE - 1)
+    return (int(c.memory[EEARH]) << 8 | int(c.memory[EEARL])) & (EEPROM_SIZE - 1)
 
 
 @kernel
 def _begin(c: ChipRow, edge: int) -> None:
     """Start programming the selected cell at ``edge``."""
     address = _address(c)
-    mode = int(c.data[EECR]) & EEPM
+    mode = int(c.memory[EECR]) & EEPM
     rc_cycles = SPLIT_RC_CYCLES
     if mode == ATOMIC:
-        c.eeprom[address] = c.data[EEDR]
+        c.eeprom[address] = c.memory[EEDR]
         rc_cycles = ATOMIC_RC_CYCLES
     elif mode == ERASE_ONLY:
         c.eeprom[address] = 0xFF
     elif mode == WRITE_ONLY:
-        c.eeprom[address] = int(c.eeprom[address]) & int(c.data[EEDR])
+        c.eeprom[address] = int(c.eeprom[address]) & int(c.memory[EEDR])
     else:  # reserved: time passes, nothing is written (assumption)
         rc_cycles = ATOMIC_RC_CYCLES
     c.eeprom_done = edge + programming_cycles(c, rc_cycles)
@@ -112,7 +112,7 @@ def _begin(c: ChipRow, edge: int) -> None:
 def _write_control(c: ChipRow, value: int, edge: int) -> None:
     idle = c.eeprom_done == NEVER
     kept = EERIE | EEPM if idle else EERIE  # DS 12.6.3: EEPM writes are ignored while EEPE is set
-    c.data[EECR] = value & kept | int(c.data[EECR]) & ~kept & 0xFF
+    c.memory[EECR] = value & kept | int(c.memory[EECR]) & ~kept & 0xFF
     if value & EEPE:
         armed = c.eeprom_window < edge < c.eeprom_window + WINDOW_CYCLES
         if armed and idle and not edge < c.spm_done < NEVER:
@@ -120,7 +120,7 @@ def _write_control(c: ChipRow, value: int, edge: int) -> None:
     elif value & EEMPE:  # opens (again); a 0 written here leaves an open window open
         c.eeprom_window = edge
     if value & EERE and c.eeprom_done == NEVER:
-        c.data[EEDR] = c.eeprom[_address(c)]
+        c.memory[EEDR] = c.eeprom[_address(c)]
         c.stall += READ_STALL_CYCLES
     update_request(c)
 
@@ -129,9 +129,9 @@ def _write_control(c: ChipRow, value: int, edge: int) -> None:
 def read(c: ChipRow, address: int, cycle: int) -> int:
     """Read EECR, EEDR, EEARL or EEARH in ``cycle``."""
     if address != EECR:
-        return int(c.data[address])
+        return int(c.memory[address])
     catch_up(c, cycle)
-    value = int(c.data[EECR])
+    value = int(c.memory[EECR])
     if c.eeprom_window <= cycle < c.eeprom_window + WINDOW_CYCLES:
         value |= EEMPE
     if c.eeprom_done != NEVER:
@@ -146,4 +146,4 @@ def write(c: ChipRow, address: int, value: int, edge: int) -> None:
     if address == EECR:
         _write_control(c, value, edge)
     elif c.eeprom_done == NEVER:
-        c.data[address] = value & 0x03 if address == EEARH else value
+        c.memory[address] = value & 0x03 if address == EEARH else value

@@ -73,7 +73,7 @@ def _erase_buffer(c: ChipRow) -> None:
 def update_request(c: ChipRow) -> None:
     """Recompute SPM_READY: a level, high while SPMEN is 0."""
     ready = c.spm_window == NEVER and c.spm_done == NEVER
-    set_request(c, Vector.SPM_READY, ready and int(c.data[SPMCSR]) & SPMIE != 0)
+    set_request(c, Vector.SPM_READY, ready and int(c.memory[SPMCSR]) & SPMIE != 0)
 
 
 @kernel
@@ -90,7 +90,7 @@ def _settle(c: ChipRow) -> None:
     """Clear SPMEN and the command bits."""
     c.spm_window = NEVER
     c.spm_done = NEVER
-    c.data[SPMCSR] = int(c.data[SPMCSR]) & SPMIE
+    c.memory[SPMCSR] = int(c.memory[SPMCSR]) & SPMIE
     update_request(c)
     eeprom.update_request(c)
     schedule(c)
@@ -107,7 +107,7 @@ def catch_up(c: ChipRow, edge: int) -> None:
 def read_spmcsr(c: ChipRow, cycle: int) -> int:
     """Read SPMCSR in ``cycle``."""
     catch_up(c, cycle)
-    return int(c.data[SPMCSR]) | (RWWSB if c.rww_busy else 0)
+    return int(c.memory[SPMCSR]) | (RWWSB if c.rww_busy else 0)
 
 
 @kernel
@@ -116,12 +116,12 @@ def write_spmcsr(c: ChipRow, value: int, edge: int) -> None:
     catch_up(c, edge)
     eeprom.catch_up(c, edge)
     if c.spm_done != NEVER:
-        c.data[SPMCSR] = int(c.data[SPMCSR]) & _COMMAND | value & SPMIE
+        c.memory[SPMCSR] = int(c.memory[SPMCSR]) & _COMMAND | value & SPMIE
     elif value & SPMEN and c.eeprom_done == NEVER:
-        c.data[SPMCSR] = value & (SPMIE | _COMMAND)
+        c.memory[SPMCSR] = value & (SPMIE | _COMMAND)
         c.spm_window = edge
     else:
-        c.data[SPMCSR] = value & SPMIE
+        c.memory[SPMCSR] = value & SPMIE
         c.spm_window = NEVER
     update_request(c)
     schedule(c)
@@ -175,14 +175,14 @@ def spm(
     allowed = pc >= c.boot_start and c.spm_done == NEVER and c.eeprom_done == NEVER
     if not allowed or not c.spm_window <= cycle < c.spm_window + SPM_WINDOW_CYCLES:
         return DONE
-    command = int(c.data[SPMCSR]) & _COMMAND
-    z = int(c.data[31]) << 8 | int(c.data[30])
+    command = int(c.memory[SPMCSR]) & _COMMAND
+    z = int(c.memory[31]) << 8 | int(c.memory[30])
     match command:
         case Command.FILL:
             word = z >> 1 & (PAGE_WORDS - 1)
             if not c.page_loaded[word]:  # DS 27.8.1: a word can be loaded once
                 c.page_loaded[word] = 1
-                c.page_buffer[word] = int(c.data[1]) << 8 | int(c.data[0])
+                c.page_buffer[word] = int(c.memory[1]) << 8 | int(c.memory[0])
             c.rww_busy = 0
             _settle(c)
         case Command.ERASE | Command.WRITE:
@@ -196,7 +196,7 @@ def spm(
                 _change_page(c, flash, code, first, command == Command.ERASE, cycle)
         case Command.LOCK:
             # DS 27.8.8: lock bits can only be cleared. The CPU keeps running (assumption).
-            c.fuses[1] = int(c.fuses[1]) & (int(c.data[0]) | 0xC0)
+            c.fuses[1] = int(c.fuses[1]) & (int(c.memory[0]) | 0xC0)
             _program(c, cycle, False)
         case Command.RWW_ENABLE:
             c.rww_busy = 0
@@ -227,7 +227,7 @@ def _signature_byte(c: ChipRow, place: int) -> int:
 def _lpm_special(c: ChipRow, flash: NDArray[np.uint16], z: int, cycle: int) -> int:
     """LPM with a command window open or the RWW section busy."""
     if c.spm_window <= cycle < c.spm_window + LPM_WINDOW_CYCLES:
-        command = int(c.data[SPMCSR]) & _COMMAND
+        command = int(c.memory[SPMCSR]) & _COMMAND
         if command == Command.SIGNATURE:
             _settle(c)
             return _signature_byte(c, z & 0x7FFF)

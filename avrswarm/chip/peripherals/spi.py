@@ -28,7 +28,7 @@ _SS = 0x04  # PB2
 
 @kernel
 def reset(c: ChipRow) -> None:
-    """Forget everything that is not a register in ``c.data``, as any reset does."""
+    """Forget everything that is not a register in ``c.memory``, as any reset does."""
     c.spi_flag = 0
     c.spi_collision = 0
     c.spi_status_read = 0
@@ -48,20 +48,20 @@ def power_on(c: ChipRow) -> None:
 @kernel
 def sck_period(c: ChipRow) -> int:
     """Return the cycles per SCK period (DS table 18-5)."""
-    select = int(c.data[SPCR]) & 3
+    select = int(c.memory[SPCR]) & 3
     period = 128 if select == 3 else 4 << (2 * select)
-    return period // 2 if int(c.data[SPSR]) & SPI2X else period
+    return period // 2 if int(c.memory[SPSR]) & SPI2X else period
 
 
 @kernel
 def _is_master(c: ChipRow) -> bool:
-    return int(c.data[SPCR]) & (SPE | MSTR) == SPE | MSTR
+    return int(c.memory[SPCR]) & (SPE | MSTR) == SPE | MSTR
 
 
 @kernel
 def _finish(c: ChipRow, received: int) -> None:
     c.spi_end = NEVER
-    c.data[SPDR] = received & 0xFF
+    c.memory[SPDR] = received & 0xFF
     c.spi_flag = 1
     c.spi_status_read &= ~SPIF
     update_request(c)
@@ -82,9 +82,9 @@ def slave_select(c: ChipRow, edge: int) -> None:
 
     Call it when PB2 or its direction changes; accesses of the SPI's registers call it themselves.
     """
-    if _is_master(c) and (int(c.data[DDRB]) | c.pin_level[gpio.B]) & _SS == 0 and not c.spi_stopped:
+    if _is_master(c) and (int(c.memory[DDRB]) | c.pin_level[gpio.B]) & _SS == 0 and not c.spi_stopped:
         catch_up(c, edge)
-        c.data[SPCR] = int(c.data[SPCR]) & ~MSTR
+        c.memory[SPCR] = int(c.memory[SPCR]) & ~MSTR
         c.spi_end = NEVER
         c.spi_flag = 1
         update_request(c)
@@ -94,7 +94,7 @@ def slave_select(c: ChipRow, edge: int) -> None:
 @kernel
 def exchange(c: ChipRow, value: int, edge: int) -> int:
     """Let an outside master exchange a byte that is complete at ``edge``; -1 if nobody listens."""
-    control = int(c.data[SPCR])
+    control = int(c.memory[SPCR])
     selected = c.pin_level[gpio.B] & _SS == 0
     if not control & SPE or control & MSTR or not selected or c.spi_stopped:
         return -1
@@ -107,13 +107,13 @@ def exchange(c: ChipRow, value: int, edge: int) -> int:
 @kernel
 def update_request(c: ChipRow) -> None:
     """Recompute the SPI interrupt request."""
-    set_request(c, Vector.SPI_STC, c.spi_flag != 0 and int(c.data[SPCR]) & SPIE != 0)
+    set_request(c, Vector.SPI_STC, c.spi_flag != 0 and int(c.memory[SPCR]) & SPIE != 0)
 
 
 @kernel
 def schedule(c: ChipRow) -> None:
     """Recompute when the SPI next matters to others."""
-    waiting = int(c.data[SPCR]) & SPIE != 0 and not c.spi_stopped
+    waiting = int(c.memory[SPCR]) & SPIE != 0 and not c.spi_stopped
     c.next[Source.SPI] = c.spi_end if waiting else NEVER
 
 
@@ -144,13 +144,13 @@ def peek(c: ChipRow, address: int, cycle: int) -> int:
     slave_select(c, cycle)
     catch_up(c, cycle)
     if address == SPSR:
-        value = int(c.data[SPSR]) & SPI2X
+        value = int(c.memory[SPSR]) & SPI2X
         if c.spi_flag:
             value |= SPIF
         if c.spi_collision:
             value |= WCOL
         return value
-    return int(c.data[address])
+    return int(c.memory[address])
 
 
 @kernel
@@ -191,9 +191,9 @@ def write(c: ChipRow, address: int, value: int, edge: int) -> None:
             if _is_master(c):
                 c.spi_end = edge + 8 * sck_period(c)
     elif address == SPSR:
-        c.data[SPSR] = value & SPI2X
+        c.memory[SPSR] = value & SPI2X
     else:
-        c.data[SPCR] = value
+        c.memory[SPCR] = value
         if not _is_master(c):
             c.spi_end = NEVER
         slave_select(c, edge)

@@ -57,7 +57,7 @@ class Operation(IntEnum):
 
 @kernel
 def reset(c: ChipRow) -> None:
-    """Forget everything that is not a register in ``c.data``, as any reset does."""
+    """Forget everything that is not a register in ``c.memory``, as any reset does."""
     _release(c)
     c.twi_flag = 0
     c.twi_collision = 0
@@ -84,7 +84,7 @@ def _release(c: ChipRow) -> None:
 @kernel
 def scl_period(c: ChipRow) -> int:
     """Return the cycles per SCL period (DS 21.5.2)."""
-    return 16 + (2 * int(c.data[TWBR]) << (2 * (int(c.data[TWSR]) & 3)))
+    return 16 + (2 * int(c.memory[TWBR]) << (2 * (int(c.memory[TWSR]) & 3)))
 
 
 @kernel
@@ -96,7 +96,7 @@ def _begin(c: ChipRow, operation: int, periods: int, edge: int) -> None:
 @kernel
 def _next_operation(c: ChipRow, edge: int) -> None:
     """Start what TWCR and the state of the bus ask for, with TWINT cleared at ``edge``."""
-    control = int(c.data[TWCR])
+    control = int(c.memory[TWCR])
     if control & TWSTO:  # with TWSTA as well, the START follows
         _begin(c, Operation.STOP, CONDITION_PERIODS, edge)
     elif control & TWSTA:
@@ -132,9 +132,9 @@ def _finish(c: ChipRow) -> None:
     operation = c.twi_action
     c.twi_action = Operation.NONE
     c.twi_end = NEVER
-    data = int(c.data[TWDR])
+    data = int(c.memory[TWDR])
     if operation == Operation.STOP:
-        c.data[TWCR] = int(c.data[TWCR]) & ~TWSTO
+        c.memory[TWCR] = int(c.memory[TWCR]) & ~TWSTO
         c.twi_state = Status.IDLE
         return
     if operation == Operation.START:
@@ -154,8 +154,8 @@ def _finish(c: ChipRow) -> None:
         if heard:
             _slave_takes(c, data)
     else:
-        c.data[TWDR] = _slave_gives(c)
-        acknowledged = int(c.data[TWCR]) & TWEA
+        c.memory[TWDR] = _slave_gives(c)
+        acknowledged = int(c.memory[TWCR]) & TWEA
         c.twi_state = Status.RECEIVED_ACK if acknowledged else Status.RECEIVED_NACK
     c.twi_flag = 1
     update_request(c)
@@ -169,7 +169,7 @@ def catch_up(c: ChipRow, edge: int) -> None:
     while c.twi_end <= edge:
         end = c.twi_end
         _finish(c)
-        if not c.twi_flag and int(c.data[TWCR]) & TWSTA:  # START after STOP
+        if not c.twi_flag and int(c.memory[TWCR]) & TWSTA:  # START after STOP
             _next_operation(c, end)
     schedule(c)
 
@@ -177,13 +177,13 @@ def catch_up(c: ChipRow, edge: int) -> None:
 @kernel
 def update_request(c: ChipRow) -> None:
     """Recompute the TWI interrupt request; entering its vector does not clear TWINT."""
-    set_request(c, Vector.TWI, c.twi_flag != 0 and int(c.data[TWCR]) & TWIE != 0)
+    set_request(c, Vector.TWI, c.twi_flag != 0 and int(c.memory[TWCR]) & TWIE != 0)
 
 
 @kernel
 def schedule(c: ChipRow) -> None:
     """Recompute when the TWI next matters to others."""
-    waiting = int(c.data[TWCR]) & TWIE != 0 and not c.twi_stopped
+    waiting = int(c.memory[TWCR]) & TWIE != 0 and not c.twi_stopped
     c.next[Source.TWI] = c.twi_end if waiting else NEVER
 
 
@@ -213,15 +213,15 @@ def peek(c: ChipRow, address: int, cycle: int) -> int:
     """Return what a read in ``cycle`` would."""
     catch_up(c, cycle)
     if address == TWSR:
-        return int(c.data[TWSR]) & 3 | c.twi_state
+        return int(c.memory[TWSR]) & 3 | c.twi_state
     if address == TWCR:
-        value = int(c.data[TWCR])
+        value = int(c.memory[TWCR])
         if c.twi_flag:
             value |= TWINT
         if c.twi_collision:
             value |= TWWC
         return value
-    return int(c.data[address])
+    return int(c.memory[address])
 
 
 @kernel
@@ -241,24 +241,24 @@ def write(c: ChipRow, address: int, value: int, edge: int) -> None:
     elif address == TWDR:
         c.twi_collision = 0 if c.twi_flag else 1
         if c.twi_flag:
-            c.data[TWDR] = value
+            c.memory[TWDR] = value
     elif address == TWSR:
-        c.data[TWSR] = value & 3
+        c.memory[TWSR] = value & 3
     elif address == TWAMR:
-        c.data[TWAMR] = value & 0xFE
+        c.memory[TWAMR] = value & 0xFE
     else:
-        c.data[address] = value
+        c.memory[address] = value
 
 
 @kernel
 def _write_control(c: ChipRow, value: int, edge: int) -> None:
     """Write TWCR; clearing TWINT by writing 1 is what lets the bus go on (DS 21.9.2)."""
     pending_stop = TWSTO if c.twi_action == Operation.STOP else 0
-    c.data[TWCR] = value & (TWEA | TWSTA | TWSTO | TWEN | TWIE) | pending_stop
+    c.memory[TWCR] = value & (TWEA | TWSTA | TWSTO | TWEN | TWIE) | pending_stop
     if value & TWINT:
         c.twi_flag = 0
     if not value & TWEN:
-        c.data[TWCR] = int(c.data[TWCR]) & ~TWSTO
+        c.memory[TWCR] = int(c.memory[TWCR]) & ~TWSTO
         _release(c)
     elif not c.twi_flag and c.twi_action == Operation.NONE:
         _next_operation(c, edge)

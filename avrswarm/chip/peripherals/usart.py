@@ -47,7 +47,7 @@ _FULL = 3  # two levels of FIFO and the shift register
 
 @kernel
 def reset(c: ChipRow) -> None:
-    """Forget everything that is not a register in ``c.data``, as any reset does."""
+    """Forget everything that is not a register in ``c.memory``, as any reset does."""
     c.txd = 1
     c.tx_busy = 0
     c.tx_complete = 0
@@ -68,14 +68,14 @@ def power_on(c: ChipRow) -> None:
 
 @kernel
 def _is_asynchronous(c: ChipRow) -> bool:
-    return int(c.data[UCSR0C]) & UMSEL == 0
+    return int(c.memory[UCSR0C]) & UMSEL == 0
 
 
 @kernel
 def _data_bits(c: ChipRow) -> int:
     """Return the number of data bits, 5 to 9 (DS table 19-7)."""
-    size = (int(c.data[UCSR0C]) >> 1) & 3
-    if int(c.data[UCSR0B]) & UCSZ2 and size == 3:
+    size = (int(c.memory[UCSR0C]) >> 1) & 3
+    if int(c.memory[UCSR0B]) & UCSZ2 and size == 3:
         return 9
     return 5 + size
 
@@ -83,12 +83,12 @@ def _data_bits(c: ChipRow) -> int:
 @kernel
 def _clock(c: ChipRow) -> int:
     """Return the cycles per clock of the receiver: UBRR + 1."""
-    return (int(c.data[UBRR0H]) << 8 | int(c.data[UBRR0L])) + 1
+    return (int(c.memory[UBRR0H]) << 8 | int(c.memory[UBRR0L])) + 1
 
 
 @kernel
 def _clocks_per_bit(c: ChipRow) -> int:
-    return 8 if int(c.data[UCSR0A]) & U2X else 16
+    return 8 if int(c.memory[UCSR0A]) & U2X else 16
 
 
 @kernel
@@ -118,7 +118,7 @@ def _load_shifter(c: ChipRow, edge: int) -> None:
     """Begin the frame of a waiting byte at ``edge`` if the shift register is free."""
     if c.tx_busy or not c.tx_buffered or not _is_asynchronous(c):
         return
-    control = int(c.data[UCSR0C])
+    control = int(c.memory[UCSR0C])
     bits = _data_bits(c)
     data = c.tx_buffer & ((1 << bits) - 1)
     frame = data << 1
@@ -160,7 +160,7 @@ def _end_frame(c: ChipRow) -> None:
         _load_shifter(c, end)
     else:
         c.tx_complete = 1
-    if not c.tx_busy and not int(c.data[UCSR0B]) & TXEN:
+    if not c.tx_busy and not int(c.memory[UCSR0B]) & TXEN:
         gpio.refresh(c, gpio.D, end)  # DS 19.6.5: only now does PD1 go back
     update_requests(c)
 
@@ -200,13 +200,13 @@ def rxd_edge(c: ChipRow, edge: int) -> None:
     if level == c.rx_level:
         return
     c.rx_level = level
-    if level == 0 and not c.rx_active and int(c.data[UCSR0B]) & RXEN and _is_asynchronous(c):
+    if level == 0 and not c.rx_active and int(c.memory[UCSR0B]) & RXEN and _is_asynchronous(c):
         _begin_reception(c, edge)
 
 
 @kernel
 def _begin_reception(c: ChipRow, edge: int) -> None:
-    control = int(c.data[UCSR0C])
+    control = int(c.memory[UCSR0C])
     c.rx_active = 1
     c.rx_lost = 0
     c.rx_start = edge
@@ -253,7 +253,7 @@ def _end_reception(c: ChipRow, stop_bit: int) -> None:
     c.rx_active = 0
     if c.rx_lost:
         return
-    if int(c.data[UCSR0A]) & MPCM:  # DS 19.9: only address frames pass
+    if int(c.memory[UCSR0A]) & MPCM:  # DS 19.9: only address frames pass
         address = c.rx_shift & _NINTH if c.rx_data_bits == 9 else stop_bit
         if not address:
             return
@@ -294,7 +294,7 @@ def _pop(c: ChipRow) -> int:
 @kernel
 def update_requests(c: ChipRow) -> None:
     """Recompute the three interrupt requests."""
-    control = int(c.data[UCSR0B])
+    control = int(c.memory[UCSR0B])
     set_request(c, Vector.USART_RX, c.rx_count != 0 and control & RXCIE != 0)
     set_request(c, Vector.USART_UDRE, c.tx_buffered == 0 and control & UDRIE != 0)
     set_request(c, Vector.USART_TX, c.tx_complete != 0 and control & TXCIE != 0)
@@ -302,8 +302,8 @@ def update_requests(c: ChipRow) -> None:
 
 @kernel
 def _next_transmitter_event(c: ChipRow) -> int:
-    control = int(c.data[UCSR0B])
-    if (c.logged_pins[gpio.D] | int(c.data[PCMSK2])) & _TXD:
+    control = int(c.memory[UCSR0B])
+    if (c.logged_pins[gpio.D] | int(c.memory[PCMSK2])) & _TXD:
         bit = c.tx_bit + 1
         while bit < c.tx_bits:
             if c.tx_frame >> bit & 1 != c.txd:
@@ -321,7 +321,7 @@ def schedule(c: ChipRow) -> None:
     if not c.usart_stopped:
         if c.tx_busy:
             transmit = _next_transmitter_event(c)
-        if c.rx_active and int(c.data[UCSR0B]) & RXCIE:
+        if c.rx_active and int(c.memory[UCSR0B]) & RXCIE:
             stop_bit = 1 + c.rx_data_bits + (1 if c.rx_parity else 0)
             clocks = c.rx_clocks_per_bit * stop_bit + c.rx_clocks_per_bit // 2 + 2
             receive = c.rx_start + clocks * c.rx_clock
@@ -360,7 +360,7 @@ def peek(c: ChipRow, address: int, cycle: int) -> int:
     if address == UCSR0A:
         catch_up_tx(c, cycle)
         catch_up_rx(c, cycle)
-        value = int(c.data[UCSR0A]) & (U2X | MPCM)
+        value = int(c.memory[UCSR0A]) & (U2X | MPCM)
         if not c.tx_buffered:
             value |= UDRE
         if c.tx_complete:
@@ -377,11 +377,11 @@ def peek(c: ChipRow, address: int, cycle: int) -> int:
         return value
     if address == UCSR0B:
         catch_up_rx(c, cycle)
-        return int(c.data[UCSR0B]) & ~RXB8 | (RXB8 if c.rx_fifo[0] & _NINTH else 0)
+        return int(c.memory[UCSR0B]) & ~RXB8 | (RXB8 if c.rx_fifo[0] & _NINTH else 0)
     if address == UDR0:
         catch_up_rx(c, cycle)
         return int(c.rx_fifo[0] & 0xFF)
-    return int(c.data[address])
+    return int(c.memory[address])
 
 
 @kernel
@@ -401,23 +401,23 @@ def write(c: ChipRow, address: int, value: int, edge: int) -> None:
     catch_up_tx(c, edge)
     catch_up_rx(c, edge)
     if address == UDR0:
-        if int(c.data[UCSR0B]) & TXEN and not c.tx_buffered:
-            c.tx_buffer = value | (int(c.data[UCSR0B]) & TXB8) << 8
+        if int(c.memory[UCSR0B]) & TXEN and not c.tx_buffered:
+            c.tx_buffer = value | (int(c.memory[UCSR0B]) & TXB8) << 8
             c.tx_buffered = 1
             _load_shifter(c, edge)
     elif address == UCSR0A:
         if value & TXC:
             c.tx_complete = 0
-        c.data[UCSR0A] = value & (U2X | MPCM)
+        c.memory[UCSR0A] = value & (U2X | MPCM)
     elif address == UCSR0B:
         _write_control(c, value, edge)
     elif address == UCSR0C:
-        c.data[UCSR0C] = value
+        c.memory[UCSR0C] = value
         _load_shifter(c, edge)
     elif address == UBRR0H:
-        c.data[UBRR0H] = value & 0x0F
+        c.memory[UBRR0H] = value & 0x0F
     else:
-        c.data[address] = value
+        c.memory[address] = value
     update_requests(c)
     schedule(c)
 
@@ -425,8 +425,8 @@ def write(c: ChipRow, address: int, value: int, edge: int) -> None:
 @kernel
 def _write_control(c: ChipRow, value: int, edge: int) -> None:
     """Write UCSR0B: RXEN and TXEN take their pins."""
-    old = int(c.data[UCSR0B])
-    c.data[UCSR0B] = value & ~RXB8 & 0xFF
+    old = int(c.memory[UCSR0B])
+    c.memory[UCSR0B] = value & ~RXB8 & 0xFF
     if not value & RXEN:
         c.rx_active = 0
         c.rx_count = 0  # DS 19.7.5: switching the receiver off empties the FIFO

@@ -36,8 +36,8 @@ def power_on(c: ChipRow) -> None:
 @kernel
 def on_reset(c: ChipRow, edge: int) -> None:
     """Reset at ``edge``; MCUSR must already tell the cause: WDRF keeps WDE set (DS 11.9.2)."""
-    on = _is_always_on(c) or int(c.data[MCUSR]) & WDRF != 0
-    c.data[WDTCSR] = WDE if on else 0
+    on = _is_always_on(c) or int(c.memory[MCUSR]) & WDRF != 0
+    c.memory[WDTCSR] = WDE if on else 0
     c.watchdog_window = NEVER
     c.watchdog_start = edge
     c.watchdog_elapsed = 0
@@ -53,7 +53,7 @@ def _is_always_on(c: ChipRow) -> bool:
 @kernel
 def _timeout(c: ChipRow) -> int:
     """Return the selected timeout in time units."""
-    control = int(c.data[WDTCSR])
+    control = int(c.memory[WDTCSR])
     select = min(control & 7 | control >> 2 & 8, LAST_WDP)
     return (FIRST_TIMEOUT << select) * c.watchdog_period
 
@@ -62,7 +62,7 @@ def _timeout(c: ChipRow) -> int:
 def schedule(c: ChipRow) -> None:
     """Recompute the cycle of the next timeout that has an effect."""
     when = NEVER
-    if int(c.data[WDTCSR]) & (WDE | WDIE):
+    if int(c.memory[WDTCSR]) & (WDE | WDIE):
         remaining = _timeout(c) - c.watchdog_elapsed
         when = c.watchdog_start + (remaining + c.period - 1) // c.period
     c.next[Source.WATCHDOG] = when
@@ -71,15 +71,15 @@ def schedule(c: ChipRow) -> None:
 @kernel
 def update_request(c: ChipRow) -> None:
     """Recompute the watchdog's interrupt request."""
-    set_request(c, Vector.WDT, int(c.data[WDTCSR]) & (WDIF | WDIE) == WDIF | WDIE)
+    set_request(c, Vector.WDT, int(c.memory[WDTCSR]) & (WDIF | WDIE) == WDIF | WDIE)
 
 
 @kernel
 def _time_out(c: ChipRow) -> None:
     """Do what a timeout does in the present mode (DS table 11-1)."""
-    control = int(c.data[WDTCSR])
+    control = int(c.memory[WDTCSR])
     if control & WDIE and not (control & WDE and control & WDIF):
-        c.data[WDTCSR] = control | WDIF
+        c.memory[WDTCSR] = control | WDIF
         update_request(c)
     elif control & WDE:  # also if the interrupt of the timeout before was never served
         c.reset_cause |= WDRF
@@ -92,7 +92,7 @@ def bring_to(c: ChipRow, edge: int) -> None:
     elapsed = c.watchdog_elapsed + (edge - c.watchdog_start) * c.period
     if elapsed >= timeout:
         _time_out(c)
-        if elapsed >= 2 * timeout and int(c.data[WDTCSR]) & WDIE:
+        if elapsed >= 2 * timeout and int(c.memory[WDTCSR]) & WDIE:
             _time_out(c)
         elapsed %= timeout
     c.watchdog_elapsed = elapsed
@@ -120,7 +120,7 @@ def restart(c: ChipRow, edge: int) -> None:
 def read(c: ChipRow, cycle: int) -> int:
     """Read WDTCSR in ``cycle``."""
     catch_up(c, cycle)
-    value = int(c.data[WDTCSR])
+    value = int(c.memory[WDTCSR])
     if c.watchdog_window <= cycle < c.watchdog_window + WINDOW_CYCLES:
         value |= WDCE
     return value
@@ -130,7 +130,7 @@ def read(c: ChipRow, cycle: int) -> int:
 def write(c: ChipRow, value: int, edge: int) -> None:
     """Let a CPU write land at ``edge``: WDIF and WDIE always, WDE and WDP as timed."""
     bring_to(c, edge)
-    old = int(c.data[WDTCSR])
+    old = int(c.memory[WDTCSR])
     new = old & WDIF & ~value | value & WDIE
     if c.watchdog_window < edge < c.watchdog_window + WINDOW_CYCLES and not value & WDCE:
         new |= value & (WDE | WDP)
@@ -141,9 +141,9 @@ def write(c: ChipRow, value: int, edge: int) -> None:
             c.watchdog_window = edge
     if _is_always_on(c):
         new = new & ~WDIE | WDE
-    elif int(c.data[MCUSR]) & WDRF:
+    elif int(c.memory[MCUSR]) & WDRF:
         new |= WDE
-    c.data[WDTCSR] = new & 0xFF
+    c.memory[WDTCSR] = new & 0xFF
     c.watchdog_elapsed %= _timeout(c)
     update_request(c)
     schedule(c)

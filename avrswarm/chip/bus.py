@@ -1,0 +1,314 @@
+"""The I/O space: the one table from register addresses to peripherals.
+
+``read_io`` gives what the CPU reads in a cycle, ``write_io`` lets a write land at an edge. Both first let
+everything happen that is due by then, so that peripherals never see time run backwards.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from avrswarm.chip.peripherals import (
+    adc,
+    analog_comparator,
+    clock,
+    eeprom,
+    gpio,
+    prescaler,
+    self_programming,
+    spi,
+    timer0,
+    timer1,
+    timer2,
+    timer_unit,
+    twi,
+    usart,
+    watchdog,
+)
+from avrswarm.chip.registers import (
+    ACSR,
+    ADCH,
+    ADCL,
+    ADCSRA,
+    ADCSRB,
+    ADMUX,
+    ASSR,
+    CLKPR,
+    DDRB,
+    DIDR0,
+    DIDR1,
+    EEARH,
+    EECR,
+    EICRA,
+    EIFR,
+    EIMSK,
+    GTCCR,
+    MCUCR,
+    MCUSR,
+    OCR0B,
+    OCR1BH,
+    OCR2B,
+    OSCCAL,
+    PCICR,
+    PCIFR,
+    PCMSK0,
+    PCMSK1,
+    PCMSK2,
+    PINB,
+    PINC,
+    PIND,
+    PORTD,
+    PRR,
+    REGISTERS,
+    SMCR,
+    SPCR,
+    SPDR,
+    SPMCSR,
+    TCCR0A,
+    TCCR1A,
+    TCCR2A,
+    TIFR0,
+    TIFR1,
+    TIFR2,
+    TIMSK0,
+    TIMSK1,
+    TIMSK2,
+    TWAMR,
+    TWBR,
+    UCSR0A,
+    UDR0,
+    WDTCSR,
+)
+from avrswarm.chip.schedule import handle_due, update_next_event
+from avrswarm.chip.state import ChipRow
+from avrswarm.jit import kernel
+
+EXISTS = np.zeros(0x100, dtype=np.bool_)
+"""Which I/O addresses hold a register; the others are reserved."""
+EXISTS[list(REGISTERS.values())] = True
+
+
+@kernel
+def is_flag_register(address: int) -> bool:
+    """Tell registers in which SBI and CBI touch only the named bit: writing 1 acts, writing 0 does nothing."""
+    return (
+        address == PINB
+        or address == PINC
+        or address == PIND
+        or TIFR0 <= address <= TIFR2
+        or address == PCIFR
+        or address == EIFR
+    )
+
+
+@kernel
+def read_io(c: ChipRow, tape: NDArray[np.int64], address: int, cycle: int) -> int:
+    """Return what the CPU reads from the I/O register ``address`` in ``cycle``."""
+    if c.next_event <= cycle:
+        handle_due(c, tape, cycle)
+    value = _read(c, tape, address, cycle)
+    update_next_event(c)
+    return value
+
+
+@kernel
+def _read(c: ChipRow, tape: NDArray[np.int64], address: int, cycle: int) -> int:
+    if address == PINB or address == PINC or address == PIND:
+        return _read_pin(c, tape, (address - PINB) // 3, cycle)
+    if TCCR1A <= address <= OCR1BH or address == TIFR1:
+        return timer1.read(c, address, cycle)
+    if TCCR0A <= address <= OCR0B or address == TIFR0:
+        return timer0.read(c, address, cycle)
+    if TCCR2A <= address <= OCR2B or address == TIFR2:
+        return timer2.read(c, address, cycle)
+    if address == ACSR:
+        return analog_comparator.read(c)
+    if address == ADCL or address == ADCH or address == ADCSRA:
+        return adc.read(c, address, cycle)
+    if EECR <= address <= EEARH:
+        return eeprom.read(c, address, cycle)
+    if UCSR0A <= address <= UDR0:
+        return usart.read(c, address, cycle)
+    if address == EIFR or address == PCIFR:
+        return _read_pin_flags(c, tape, address, cycle)
+    if address == SPMCSR:
+        return self_programming.read_spmcsr(c, cycle)
+    if address == WDTCSR:
+        return watchdog.read(c, cycle)
+    if address == CLKPR:
+        return clock.read_clkpr(c, cycle)
+    if address == MCUCR:
+        return clock.read_mcucr(c, cycle)
+    if SPCR <= address <= SPDR:
+        return spi.read(c, address, cycle)
+    if TWBR <= address <= TWAMR:
+        return twi.read(c, address, cycle)
+    return int(c.memory[address])
+
+
+@kernel
+def _catch_up_outputs(c: ChipRow, edge: int) -> None:
+    """Bring the timers that drive pins, and the transmitter, up to date."""
+    for timer in range(3):
+        if c.timers[timer].output_mode[0] or c.timers[timer].output_mode[1]:
+            timer_unit.catch_up(c, timer, edge)
+            timer_unit.schedule(c, timer)
+    usart.refresh_txd(c, edge)
+
+
+@kernel
+def _read_pin(c: ChipRow, tape: NDArray[np.int64], port: int, cycle: int) -> int:
+    # In two steps, because the synchroniser shows the level of the cycle before.
+    _catch_up_outputs(c, cycle - 1)
+    _catch_up_outputs(c, cycle)
+    return gpio.read_pin(c, port, cycle)
+
+
+@kernel
+def _read_pin_flags(c: ChipRow, tape: NDArray[np.int64], address: int, cycle: int) -> int:
+    _catch_up_outputs(c, cycle)
+    update_next_event(c)
+    if c.next_event <= cycle:
+        handle_due(c, tape, cycle)
+    return c.int_flags if address == EIFR else c.pcint_flags
+
+
+@kernel
+def write_io(c: ChipRow, tape: NDArray[np.int64], address: int, value: int, edge: int) -> None:
+    """Let the CPU's write to the I/O register ``address`` land at ``edge``.
+
+    The interrupt request that the boundary at ``edge`` will act on is sampled before: it saw the last
+    cycle of the writing instruction, in which the write had not landed yet.
+    """
+    if c.next_event < edge:
+        handle_due(c, tape, edge - 1)
+    c.sampled = c.requests
+    c.sampled_at = edge
+    if c.next_event == edge:
+        handle_due(c, tape, edge)
+    _write(c, address, value, edge)
+    update_next_event(c)
+
+
+@kernel
+def _write(c: ChipRow, address: int, value: int, edge: int) -> None:
+    if PINB <= address <= PORTD:
+        if PINB < address:
+            _catch_up_outputs(c, edge)
+        gpio.write_port(c, address, value, edge)
+        if (address - DDRB) % 3 == 0:
+            _update_wants(c)
+    elif TCCR1A <= address <= OCR1BH or address == TIFR1 or address == TIMSK1:
+        timer1.write(c, address, value, edge)
+        if TCCR1A <= address <= TCCR1A + 1:
+            _update_wants(c)
+    elif TCCR0A <= address <= OCR0B or address == TIFR0 or address == TIMSK0:
+        timer0.write(c, address, value, edge)
+        if TCCR0A <= address <= TCCR0A + 1:
+            _update_wants(c)
+    elif TCCR2A <= address <= OCR2B or address == TIFR2 or address == TIMSK2 or address == ASSR:
+        timer2.write(c, address, value, edge)
+    elif address == ACSR:
+        analog_comparator.write(c, value, edge)
+    elif address == ADCSRA:
+        for timer in range(2):
+            timer_unit.catch_up(c, timer, edge)
+        adc.write_control(c, value, edge)
+        analog_comparator.update(c, edge)
+        _update_wants(c)
+    elif address == ADCSRB:
+        for timer in range(2):
+            timer_unit.catch_up(c, timer, edge)
+        was_set = _trigger_flag(c, int(c.memory[ADCSRB]) & 7)
+        adc.write_trigger_select(c, value, was_set, _trigger_flag(c, value & 7), edge)
+        analog_comparator.update(c, edge)
+        _update_wants(c)
+    elif address == ADMUX:
+        adc.write_mux(c, value, edge)
+        analog_comparator.update(c, edge)
+    elif EECR <= address <= EEARH:
+        eeprom.write(c, address, value, edge)
+    elif UCSR0A <= address <= UDR0:
+        usart.write(c, address, value, edge)
+    else:
+        _write_rest(c, address, value, edge)
+
+
+@kernel
+def _write_rest(c: ChipRow, address: int, value: int, edge: int) -> None:
+    if address == GTCCR:
+        prescaler.write_gtccr(c, value, edge)
+    elif address == EIFR:
+        c.int_flags &= ~value
+        gpio.update_int_request(c, 0)
+        gpio.update_int_request(c, 1)
+    elif address == EIMSK or address == EICRA:
+        c.memory[address] = value & (0x03 if address == EIMSK else 0x0F)
+        gpio.update_int_request(c, 0)
+        gpio.update_int_request(c, 1)
+        _update_wants(c)
+    elif address == PCIFR:
+        c.pcint_flags &= ~value
+        gpio.update_pcint_requests(c)
+    elif address == PCICR:
+        c.memory[PCICR] = value & 0x07
+        gpio.update_pcint_requests(c)
+    elif address == PCMSK0 or address == PCMSK1 or address == PCMSK2:
+        _catch_up_outputs(c, edge)
+        c.memory[address] = value & (0x7F if address == PCMSK1 else 0xFF)
+        _update_wants(c)
+    elif address == SPMCSR:
+        self_programming.write_spmcsr(c, value, edge)
+    elif address == WDTCSR:
+        watchdog.write(c, value, edge)
+    elif address == CLKPR:
+        clock.write_clkpr(c, value, edge)
+    elif address == OSCCAL:
+        clock.write_osccal(c, value, edge)
+    elif address == PRR:
+        clock.write_prr(c, value, edge)
+        _update_wants(c)
+    elif address == MCUCR:
+        clock.write_mcucr(c, value, edge)
+    elif address == MCUSR:
+        c.memory[MCUSR] = int(c.memory[MCUSR]) & value  # flags clear when written 0 (DS 11.9.1)
+        watchdog.schedule(c)
+    elif SPCR <= address <= SPDR:
+        spi.write(c, address, value, edge)
+    elif TWBR <= address <= TWAMR:
+        twi.write(c, address, value, edge)
+    elif address == SMCR:
+        c.memory[SMCR] = value & 0x0F
+    elif address == DIDR0:
+        c.memory[DIDR0] = value & 0x3F
+    elif address == DIDR1:
+        c.memory[DIDR1] = value & 0x03
+    elif EXISTS[address]:
+        c.memory[address] = value
+
+
+@kernel
+def _update_wants(c: ChipRow) -> None:
+    for timer in range(3):
+        timer_unit.update_wants(c, timer)
+
+
+@kernel
+def _trigger_flag(c: ChipRow, source: int) -> bool:
+    """Tell whether the flag that an ADTS code selects is set now."""
+    if source == 1:
+        return c.comparator_flag != 0
+    if source == 2:
+        return c.int_flags & 1 != 0
+    if source == 3:
+        return c.timers[0].tifr & timer_unit.OCFA != 0
+    if source == 4:
+        return c.timers[0].tifr & timer_unit.TOV != 0
+    if source == 5:
+        return c.timers[1].tifr & timer_unit.OCFB != 0
+    if source == 6:
+        return c.timers[1].tifr & timer_unit.TOV != 0
+    if source == 7:
+        return c.timers[1].tifr & timer_unit.ICF != 0
+    return False

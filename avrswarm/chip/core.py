@@ -1,0 +1,1187 @@
+"""The CPU: fetch, dispatch, count cycles. The only loop over instructions.
+
+``run`` executes instructions freely until an event or an interrupt needs attention at an instruction
+boundary; ``c.next_event`` says when. State lives in local variables meanwhile:
+
+* flags are kept unpacked: ``carry`` is 0 or 1, ``zero`` is a value that is 0 when Z is set, the others
+  hold the flag in the bit where the arithmetic leaves it (bit 7 for N, V, S; bit 4 for H);
+* cases that touch only registers and SRAM end with ``continue``; those that reach the I/O space leave an
+  access behind, which the code after the ``match`` carries out.
+
+Cycle counts and results: AVR Instruction Set Manual; edges and interrupts: timing reference 0 and 2.2.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from avrswarm.chip import sleep
+from avrswarm.chip.bus import EXISTS, is_flag_register, read_io, write_io
+from avrswarm.chip.faults import Fault, report
+from avrswarm.chip.interrupts import INTERRUPT_ENTRY_CYCLES, acknowledge, lowest
+from avrswarm.chip.peripherals import self_programming, watchdog
+from avrswarm.chip.registers import EECR, SMCR, SPH, SPL, SREG
+from avrswarm.chip.reset import reset
+from avrswarm.chip.schedule import handle_due, rewind_tape, update_next_event
+from avrswarm.chip.state import DATA_SIZE, LOG_SIZE, NEVER, SRAM_START, ChipRow, Source
+from avrswarm.isa.decode import PC_MASK, SKIP_TWO
+from avrswarm.isa.table import Op
+from avrswarm.jit import kernel
+
+LOG_RESERVE = 32
+"""Room that must be free in the log before the next instruction runs."""
+
+
+class Stop(IntEnum):
+    """Why ``run`` returned."""
+
+    CYCLES = 0  # reached the cycle it was asked to reach
+    BREAKPOINT = 1
+    FAULT = 2
+    LOG = 3  # the log wants to be emptied; run again
+    IMAGE = 4  # SPM on a shared flash image: give the chip its own and run again
+    HALTED = 5  # nothing but a reset can change what the program does
+
+
+class Access(IntEnum):
+    """What an instruction left to be done on the I/O space."""
+
+    LOAD = 0
+    STORE = 1
+    SET_BIT = 2
+    CLEAR_BIT = 3
+    SKIP_IF_CLEAR = 4
+    SKIP_IF_SET = 5
+    IN = 6
+
+
+@kernel
+def byte(memory: NDArray[np.uint8], place: int) -> int:
+    """Load a byte as a signed 64-bit number (numba's ``int`` alone would keep it unsigned)."""
+    return int(memory[place]) & 0xFF
+
+
+@kernel
+def pack_sreg(
+    carry: int, zero: int, negative: int, overflow: int, sign: int, half: int, t_flag: int, i_flag: int
+) -> int:
+    """Assemble SREG from unpacked flags."""
+    return (
+        carry
+        | (2 if zero == 0 else 0)
+        | (negative & 0x80) >> 5
+        | (overflow & 0x80) >> 4
+        | (sign & 0x80) >> 3
+        | (half & 0x10) << 1
+        | t_flag << 6
+        | i_flag << 7
+    )
+
+
+@kernel
+def horizon(c: ChipRow, i_flag: int, visible: int, stop: int) -> int:
+    """Return the last cycle in which an instruction may start before the boundary needs attention.
+
+    ``visible`` is the cycle from which the present requests can be sampled.
+    """
+    if c.reset_cause or c.fault or c.log_count > LOG_SIZE - LOG_RESERVE:
+        return -1
+    last = min(c.next_event, stop - 1)
+    if i_flag and c.requests:
+        last = min(last, visible)
+    return last
+
+
+@kernel
+def read_data(c: ChipRow, tape: NDArray[np.int64], address: int, cycle: int, pc: int) -> int:
+    """Read a data address that is not in SRAM."""
+    if address < 0x20:
+        return byte(c.memory, address)
+    if address < SRAM_START:
+        if not EXISTS[address]:
+            report(c, Fault.RESERVED_READ, cycle, pc, address)
+            return 0
+        return read_io(c, tape, address, cycle)
+    report(c, Fault.READ_OUTSIDE, cycle, pc, address)
+    return 0
+
+
+@kernel
+def write_data(c: ChipRow, tape: NDArray[np.int64], address: int, value: int, edge: int, pc: int) -> None:
+    """Write a data address that is not in SRAM."""
+    if address < 0x20:
+        c.memory[address] = value
+    elif address < SRAM_START:
+        write_io(c, tape, address, value, edge)
+    else:
+        report(c, Fault.WRITE_OUTSIDE, edge, pc, address)
+
+
+@kernel
+def push_outside(c: ChipRow, tape: NDArray[np.int64], sp: int, value: int, edge: int, pc: int) -> None:
+    """Push to an address outside SRAM: on the chip it goes wherever SP points."""
+    report(c, Fault.STACK_OUTSIDE, edge, pc, sp)
+    if SRAM_START <= sp < DATA_SIZE:
+        c.memory[sp] = value
+    elif sp != SPL and sp != SPH and sp != SREG:
+        write_data(c, tape, sp, value, edge, pc)
+
+
+@kernel
+def push_word(c: ChipRow, tape: NDArray[np.int64], sp: int, value: int, edge: int, pc: int) -> None:
+    """Push a return address: low byte first, at the higher address."""
+    if SRAM_START < sp < DATA_SIZE:
+        c.memory[sp] = value & 0xFF
+        c.memory[sp - 1] = value >> 8
+    else:
+        push_outside(c, tape, sp, value & 0xFF, edge, pc)
+        push_outside(c, tape, (sp - 1) & 0xFFFF, value >> 8, edge, pc)
+
+
+@kernel
+def pop_byte(c: ChipRow, tape: NDArray[np.int64], sp: int, cycle: int, pc: int) -> int:
+    """Read the stack at ``sp``, wherever that is."""
+    if SRAM_START <= sp < DATA_SIZE:
+        return byte(c.memory, sp)
+    report(c, Fault.STACK_OUTSIDE, cycle, pc, sp)
+    return read_data(c, tape, sp, cycle, pc)
+
+
+@kernel
+def run(
+    c: ChipRow,
+    flash: NDArray[np.uint16],
+    code: NDArray[np.uint32],
+    tape: NDArray[np.int64],
+    stop: int,
+) -> int:
+    """Run to the first instruction boundary at or after cycle ``stop``; return a ``Stop``."""
+    data = c.memory
+    rewind_tape(c, tape)
+    cycle = c.cycle
+    pc = c.pc
+    sp = byte(data, SPL) | byte(data, SPH) << 8
+    status = c.sreg
+    carry = status & 1
+    zero = (status & 2) ^ 2
+    negative = (status & 4) << 5
+    overflow = (status & 8) << 4
+    sign = (status & 16) << 3
+    half = (status & 32) >> 1
+    t_flag = status >> 6 & 1
+    i_flag = status >> 7
+    reason = Stop.CYCLES.value
+
+    while True:
+        # ---- instruction boundary: events, resets, sleep, interrupts --------------------------------
+        if c.next_event < min(cycle, stop):
+            handle_due(c, tape, min(cycle, stop) - 1)
+        if c.reset_cause:
+            c.cycle = cycle
+            reset(c)
+            cycle = c.cycle
+            pc = c.pc
+            sp = byte(data, SPL) | byte(data, SPH) << 8
+            carry, zero, negative, overflow, sign, half, t_flag, i_flag = 0, 1, 0, 0, 0, 0, 0, 0
+        if c.fault:
+            reason = Stop.FAULT.value
+            break
+        if c.log_count > LOG_SIZE - LOG_RESERVE:
+            reason = Stop.LOG.value
+            break
+        if cycle >= stop:
+            break
+        requests = c.sampled if c.sampled_at == cycle else c.requests
+        if c.asleep:
+            if i_flag and c.requests & sleep.wakes(c):
+                cycle = sleep.wake(c, cycle)
+            elif c.stop_when_halted and not sleep.can_ever_wake(c, i_flag != 0):
+                reason = Stop.HALTED.value
+                break
+            else:
+                cycle = min(c.next_event + 1, stop)
+            continue
+        if i_flag and requests and cycle >= c.held_until:
+            vector = lowest(requests)
+            push_word(c, tape, sp, pc, cycle, pc)
+            sp = (sp - 2) & 0xFFFF
+            acknowledge(c, vector)
+            i_flag = 0
+            pc = c.vector_base + 2 * vector
+            cycle += INTERRUPT_ENTRY_CYCLES
+            continue
+        limit = horizon(c, i_flag, cycle, stop)
+        if c.rww_busy:
+            if pc < self_programming.NRWW_START:
+                c.fault = Fault.BUSY_FLASH
+                c.fault_address = 2 * pc
+                reason = Stop.FAULT.value
+                break
+            limit = min(limit, cycle)
+
+        # ---- instructions ---------------------------------------------------------------------------
+        while cycle <= limit:
+            word = int(code[pc]) & 0xFFFFFFFF
+            here = pc
+            a = word >> 8 & 0xFF
+            b = word >> 16
+            pc = (pc + 1) & PC_MASK
+            access = Access.LOAD.value
+            address = 0
+            match word & 0xFF:
+                case Op.NOP:
+                    cycle += 1
+                    continue
+                case Op.MOVW:
+                    data[a] = data[b]
+                    data[a + 1] = data[b + 1]
+                    cycle += 1
+                    continue
+                case Op.MUL:
+                    result = byte(data, a) * byte(data, b)
+                    data[0] = result & 0xFF
+                    data[1] = result >> 8 & 0xFF
+                    carry = result >> 15 & 1
+                    zero = result & 0xFFFF
+                    cycle += 2
+                    continue
+                case Op.MULS:
+                    result = ((byte(data, a) ^ 0x80) - 0x80) * ((byte(data, b) ^ 0x80) - 0x80)
+                    data[0] = result & 0xFF
+                    data[1] = result >> 8 & 0xFF
+                    carry = result >> 15 & 1
+                    zero = result & 0xFFFF
+                    cycle += 2
+                    continue
+                case Op.MULSU:
+                    result = ((byte(data, a) ^ 0x80) - 0x80) * byte(data, b)
+                    data[0] = result & 0xFF
+                    data[1] = result >> 8 & 0xFF
+                    carry = result >> 15 & 1
+                    zero = result & 0xFFFF
+                    cycle += 2
+                    continue
+                case Op.FMUL:
+                    result = byte(data, a) * byte(data, b)
+                    carry = result >> 15 & 1
+                    result <<= 1
+                    data[0] = result & 0xFF
+                    data[1] = result >> 8 & 0xFF
+                    zero = result & 0xFFFF
+                    cycle += 2
+                    continue
+                case Op.FMULS:
+                    result = ((byte(data, a) ^ 0x80) - 0x80) * ((byte(data, b) ^ 0x80) - 0x80)
+                    carry = result >> 15 & 1
+                    result <<= 1
+                    data[0] = result & 0xFF
+                    data[1] = result >> 8 & 0xFF
+                    zero = result & 0xFFFF
+                    cycle += 2
+                    continue
+                case Op.FMULSU:
+                    result = ((byte(data, a) ^ 0x80) - 0x80) * byte(data, b)
+                    carry = result >> 15 & 1
+                    result <<= 1
+                    data[0] = result & 0xFF
+                    data[1] = result >> 8 & 0xFF
+                    zero = result & 0xFFFF
+                    cycle += 2
+                    continue
+                case Op.ADD:
+                    d, r = byte(data, a), byte(data, b)
+                    result = d + r
+                    data[a] = result & 0xFF
+                    carry = result >> 8
+                    zero = result & 0xFF
+                    negative = result
+                    overflow = (d ^ result) & (r ^ result)
+                    sign = negative ^ overflow
+                    half = d ^ r ^ result
+                    cycle += 1
+                    continue
+                case Op.ADC:
+                    d, r = byte(data, a), byte(data, b)
+                    result = d + r + carry
+                    data[a] = result & 0xFF
+                    carry = result >> 8
+                    zero = result & 0xFF
+                    negative = result
+                    overflow = (d ^ result) & (r ^ result)
+                    sign = negative ^ overflow
+                    half = d ^ r ^ result
+                    cycle += 1
+                    continue
+                case Op.SUB:
+                    d, r = byte(data, a), byte(data, b)
+                    result = d - r
+                    data[a] = result & 0xFF
+                    carry = result >> 8 & 1
+                    zero = result & 0xFF
+                    negative = result
+                    overflow = (d ^ r) & (d ^ result)
+                    sign = negative ^ overflow
+                    half = d ^ r ^ result
+                    cycle += 1
+                    continue
+                case Op.SUBI:
+                    d = byte(data, a)
+                    result = d - b
+                    data[a] = result & 0xFF
+                    carry = result >> 8 & 1
+                    zero = result & 0xFF
+                    negative = result
+                    overflow = (d ^ b) & (d ^ result)
+                    sign = negative ^ overflow
+                    half = d ^ b ^ result
+                    cycle += 1
+                    continue
+                case Op.SBC:
+                    d, r = byte(data, a), byte(data, b)
+                    result = d - r - carry
+                    data[a] = result & 0xFF
+                    carry = result >> 8 & 1
+                    zero |= result & 0xFF  # Z is never set, only kept (manual: SBC)
+                    negative = result
+                    overflow = (d ^ r) & (d ^ result)
+                    sign = negative ^ overflow
+                    half = d ^ r ^ result
+                    cycle += 1
+                    continue
+                case Op.SBCI:
+                    d = byte(data, a)
+                    result = d - b - carry
+                    data[a] = result & 0xFF
+                    carry = result >> 8 & 1
+                    zero |= result & 0xFF
+                    negative = result
+                    overflow = (d ^ b) & (d ^ result)
+                    sign = negative ^ overflow
+                    half = d ^ b ^ result
+                    cycle += 1
+                    continue
+                case Op.CP:
+                    d, r = byte(data, a), byte(data, b)
+                    result = d - r
+                    carry = result >> 8 & 1
+                    zero = result & 0xFF
+                    negative = result
+                    overflow = (d ^ r) & (d ^ result)
+                    sign = negative ^ overflow
+                    half = d ^ r ^ result
+                    cycle += 1
+                    continue
+                case Op.CPI:
+                    d = byte(data, a)
+                    result = d - b
+                    carry = result >> 8 & 1
+                    zero = result & 0xFF
+                    negative = result
+                    overflow = (d ^ b) & (d ^ result)
+                    sign = negative ^ overflow
+                    half = d ^ b ^ result
+                    cycle += 1
+                    continue
+                case Op.CPC:
+                    d, r = byte(data, a), byte(data, b)
+                    result = d - r - carry
+                    carry = result >> 8 & 1
+                    zero |= result & 0xFF
+                    negative = result
+                    overflow = (d ^ r) & (d ^ result)
+                    sign = negative ^ overflow
+                    half = d ^ r ^ result
+                    cycle += 1
+                    continue
+                case Op.AND:
+                    result = byte(data, a) & byte(data, b)
+                    data[a] = result
+                    zero = result
+                    negative = result
+                    overflow = 0
+                    sign = result
+                    cycle += 1
+                    continue
+                case Op.ANDI:
+                    result = byte(data, a) & b
+                    data[a] = result
+                    zero = result
+                    negative = result
+                    overflow = 0
+                    sign = result
+                    cycle += 1
+                    continue
+                case Op.OR:
+                    result = byte(data, a) | byte(data, b)
+                    data[a] = result
+                    zero = result
+                    negative = result
+                    overflow = 0
+                    sign = result
+                    cycle += 1
+                    continue
+                case Op.ORI:
+                    result = byte(data, a) | b
+                    data[a] = result
+                    zero = result
+                    negative = result
+                    overflow = 0
+                    sign = result
+                    cycle += 1
+                    continue
+                case Op.EOR:
+                    result = byte(data, a) ^ byte(data, b)
+                    data[a] = result
+                    zero = result
+                    negative = result
+                    overflow = 0
+                    sign = result
+                    cycle += 1
+                    continue
+                case Op.COM:
+                    result = 0xFF - byte(data, a)
+                    data[a] = result
+                    carry = 1
+                    zero = result
+                    negative = result
+                    overflow = 0
+                    sign = result
+                    cycle += 1
+                    continue
+                case Op.NEG:
+                    d = byte(data, a)
+                    result = -d & 0xFF
+                    data[a] = result
+                    carry = 1 if result else 0
+                    zero = result
+                    negative = result
+                    overflow = d & result
+                    sign = negative ^ overflow
+                    half = d ^ result
+                    cycle += 1
+                    continue
+                case Op.INC:
+                    result = byte(data, a) + 1 & 0xFF
+                    data[a] = result
+                    zero = result
+                    negative = result
+                    overflow = 0x80 if result == 0x80 else 0
+                    sign = negative ^ overflow
+                    cycle += 1
+                    continue
+                case Op.DEC:
+                    result = byte(data, a) - 1 & 0xFF
+                    data[a] = result
+                    zero = result
+                    negative = result
+                    overflow = 0x80 if result == 0x7F else 0
+                    sign = negative ^ overflow
+                    cycle += 1
+                    continue
+                case Op.LSR:
+                    d = byte(data, a)
+                    result = d >> 1
+                    data[a] = result
+                    carry = d & 1
+                    zero = result
+                    negative = 0
+                    overflow = carry << 7  # V = N xor C
+                    sign = carry << 7
+                    cycle += 1
+                    continue
+                case Op.ROR:
+                    d = byte(data, a)
+                    result = d >> 1 | carry << 7
+                    data[a] = result
+                    carry = d & 1
+                    zero = result
+                    negative = result
+                    overflow = result ^ carry << 7
+                    sign = carry << 7
+                    cycle += 1
+                    continue
+                case Op.ASR:
+                    d = byte(data, a)
+                    result = d >> 1 | d & 0x80
+                    data[a] = result
+                    carry = d & 1
+                    zero = result
+                    negative = result
+                    overflow = result ^ carry << 7
+                    sign = carry << 7
+                    cycle += 1
+                    continue
+                case Op.SWAP:
+                    d = byte(data, a)
+                    data[a] = (d << 4 | d >> 4) & 0xFF
+                    cycle += 1
+                    continue
+                case Op.MOV:
+                    data[a] = data[b]
+                    cycle += 1
+                    continue
+                case Op.LDI:
+                    data[a] = b
+                    cycle += 1
+                    continue
+                case Op.ADIW:
+                    d = byte(data, a) | byte(data, a + 1) << 8
+                    result = d + b
+                    data[a] = result & 0xFF
+                    data[a + 1] = result >> 8 & 0xFF
+                    carry = result >> 16
+                    zero = result & 0xFFFF
+                    negative = result >> 8
+                    overflow = (~d & result) >> 8
+                    sign = negative ^ overflow
+                    cycle += 2
+                    continue
+                case Op.SBIW:
+                    d = byte(data, a) | byte(data, a + 1) << 8
+                    result = d - b
+                    data[a] = result & 0xFF
+                    data[a + 1] = result >> 8 & 0xFF
+                    carry = result >> 16 & 1
+                    zero = result & 0xFFFF
+                    negative = result >> 8
+                    overflow = (d & ~result) >> 8
+                    sign = negative ^ overflow
+                    cycle += 2
+                    continue
+                case Op.BST:
+                    t_flag = byte(data, a) >> b & 1
+                    cycle += 1
+                    continue
+                case Op.BLD:
+                    data[a] = byte(data, a) & ~(1 << b) | t_flag << b
+                    cycle += 1
+                    continue
+                case Op.SEC:
+                    carry = 1
+                    cycle += 1
+                    continue
+                case Op.SEZ:
+                    zero = 0
+                    cycle += 1
+                    continue
+                case Op.SEN:
+                    negative = 0x80
+                    cycle += 1
+                    continue
+                case Op.SEV:
+                    overflow = 0x80
+                    cycle += 1
+                    continue
+                case Op.SES:
+                    sign = 0x80
+                    cycle += 1
+                    continue
+                case Op.SEH:
+                    half = 0x10
+                    cycle += 1
+                    continue
+                case Op.SET:
+                    t_flag = 1
+                    cycle += 1
+                    continue
+                case Op.SEI:
+                    cycle += 1
+                    if not i_flag:  # I lands with the next instruction's start: that one runs first
+                        i_flag = 1
+                        c.held_until = max(c.held_until, cycle + 1)
+                        limit = horizon(c, 1, cycle, stop)
+                    continue
+                case Op.CLC:
+                    carry = 0
+                    cycle += 1
+                    continue
+                case Op.CLZ:
+                    zero = 1
+                    cycle += 1
+                    continue
+                case Op.CLN:
+                    negative = 0
+                    cycle += 1
+                    continue
+                case Op.CLV:
+                    overflow = 0
+                    cycle += 1
+                    continue
+                case Op.CLS:
+                    sign = 0
+                    cycle += 1
+                    continue
+                case Op.CLH:
+                    half = 0
+                    cycle += 1
+                    continue
+                case Op.CLT:
+                    t_flag = 0
+                    cycle += 1
+                    continue
+                case Op.CLI:  # acts at once: no interrupt after it, not even one of its own cycle
+                    i_flag = 0
+                    cycle += 1
+                    continue
+                case Op.RJMP:
+                    cycle += 2
+                    if b == here and not i_flag and c.stop_when_halted and c.next[Source.WATCHDOG] == NEVER:
+                        pc = here
+                        reason = Stop.HALTED.value
+                        break
+                    pc = b
+                    continue
+                case Op.JMP:
+                    pc = b
+                    cycle += 3
+                    continue
+                case Op.IJMP:
+                    pc = (byte(data, 30) | byte(data, 31) << 8) & PC_MASK
+                    cycle += 2
+                    continue
+                case Op.RCALL:
+                    cycle += 3
+                    push_word(c, tape, sp, pc, cycle, here)
+                    sp = (sp - 2) & 0xFFFF
+                    pc = b
+                    if c.fault:
+                        break
+                    continue
+                case Op.CALL:
+                    cycle += 4
+                    push_word(c, tape, sp, (pc + 1) & PC_MASK, cycle, here)
+                    sp = (sp - 2) & 0xFFFF
+                    pc = b
+                    if c.fault:
+                        break
+                    continue
+                case Op.ICALL:
+                    cycle += 3
+                    push_word(c, tape, sp, pc, cycle, here)
+                    sp = (sp - 2) & 0xFFFF
+                    pc = (byte(data, 30) | byte(data, 31) << 8) & PC_MASK
+                    if c.fault:
+                        break
+                    continue
+                case Op.RET:
+                    high = pop_byte(c, tape, (sp + 1) & 0xFFFF, cycle + 1, here)
+                    low = pop_byte(c, tape, (sp + 2) & 0xFFFF, cycle + 1, here)
+                    sp = (sp + 2) & 0xFFFF
+                    pc = (high << 8 | low) & PC_MASK
+                    cycle += 4
+                    if c.fault:
+                        break
+                    continue
+                case Op.RETI:
+                    high = pop_byte(c, tape, (sp + 1) & 0xFFFF, cycle + 1, here)
+                    low = pop_byte(c, tape, (sp + 2) & 0xFFFF, cycle + 1, here)
+                    sp = (sp + 2) & 0xFFFF
+                    pc = (high << 8 | low) & PC_MASK
+                    cycle += 4
+                    if not i_flag:  # one instruction of the interrupted program runs before the next interrupt
+                        i_flag = 1
+                        c.held_until = max(c.held_until, cycle + 1)
+                    limit = horizon(c, 1, cycle, stop)
+                    continue
+                case Op.BREQ:
+                    cycle += 1
+                    if zero == 0:
+                        pc = b
+                        cycle += 1
+                    continue
+                case Op.BRNE:
+                    cycle += 1
+                    if zero != 0:
+                        pc = b
+                        cycle += 1
+                    continue
+                case Op.BRCS:
+                    cycle += 1
+                    if carry:
+                        pc = b
+                        cycle += 1
+                    continue
+                case Op.BRCC:
+                    cycle += 1
+                    if not carry:
+                        pc = b
+                        cycle += 1
+                    continue
+                case Op.BRMI:
+                    cycle += 1
+                    if negative & 0x80:
+                        pc = b
+                        cycle += 1
+                    continue
+                case Op.BRPL:
+                    cycle += 1
+                    if not negative & 0x80:
+                        pc = b
+                        cycle += 1
+                    continue
+                case Op.BRVS:
+                    cycle += 1
+                    if overflow & 0x80:
+                        pc = b
+                        cycle += 1
+                    continue
+                case Op.BRVC:
+                    cycle += 1
+                    if not overflow & 0x80:
+                        pc = b
+                        cycle += 1
+                    continue
+                case Op.BRLT:
+                    cycle += 1
+                    if sign & 0x80:
+                        pc = b
+                        cycle += 1
+                    continue
+                case Op.BRGE:
+                    cycle += 1
+                    if not sign & 0x80:
+                        pc = b
+                        cycle += 1
+                    continue
+                case Op.BRHS:
+                    cycle += 1
+                    if half & 0x10:
+                        pc = b
+                        cycle += 1
+                    continue
+                case Op.BRHC:
+                    cycle += 1
+                    if not half & 0x10:
+                        pc = b
+                        cycle += 1
+                    continue
+                case Op.BRTS:
+                    cycle += 1
+                    if t_flag:
+                        pc = b
+                        cycle += 1
+                    continue
+                case Op.BRTC:
+                    cycle += 1
+                    if not t_flag:
+                        pc = b
+                        cycle += 1
+                    continue
+                case Op.BRIE:
+                    cycle += 1
+                    if i_flag:
+                        pc = b
+                        cycle += 1
+                    continue
+                case Op.BRID:
+                    cycle += 1
+                    if not i_flag:
+                        pc = b
+                        cycle += 1
+                    continue
+                case Op.CPSE:
+                    cycle += 1
+                    if data[a] == data[b & 0x1F]:
+                        words = 1 + (b >> 15)
+                        pc = (pc + words) & PC_MASK
+                        cycle += words
+                    continue
+                case Op.SBRC:
+                    cycle += 1
+                    if not byte(data, a) >> (b & 7) & 1:
+                        words = 1 + (b >> 15)
+                        pc = (pc + words) & PC_MASK
+                        cycle += words
+                    continue
+                case Op.SBRS:
+                    cycle += 1
+                    if byte(data, a) >> (b & 7) & 1:
+                        words = 1 + (b >> 15)
+                        pc = (pc + words) & PC_MASK
+                        cycle += words
+                    continue
+                case Op.LDD_Z:
+                    address = ((byte(data, 30) | byte(data, 31) << 8) + b) & 0xFFFF
+                    cycle += 2
+                    if SRAM_START <= address < DATA_SIZE:
+                        data[a] = data[address]
+                        continue
+                case Op.LDD_Y:
+                    address = ((byte(data, 28) | byte(data, 29) << 8) + b) & 0xFFFF
+                    cycle += 2
+                    if SRAM_START <= address < DATA_SIZE:
+                        data[a] = data[address]
+                        continue
+                case Op.LDS:
+                    address = b
+                    pc = (pc + 1) & PC_MASK
+                    cycle += 2
+                    if SRAM_START <= address < DATA_SIZE:
+                        data[a] = data[address]
+                        continue
+                case Op.LD_X:
+                    address = byte(data, 26) | byte(data, 27) << 8
+                    cycle += 2
+                    if SRAM_START <= address < DATA_SIZE:
+                        data[a] = data[address]
+                        continue
+                case Op.LD_X_INC:
+                    address = byte(data, 26) | byte(data, 27) << 8
+                    data[26] = (address + 1) & 0xFF
+                    data[27] = (address + 1) >> 8 & 0xFF
+                    cycle += 2
+                    if SRAM_START <= address < DATA_SIZE:
+                        data[a] = data[address]
+                        continue
+                case Op.LD_DEC_X:
+                    address = ((byte(data, 26) | byte(data, 27) << 8) - 1) & 0xFFFF
+                    data[26] = address & 0xFF
+                    data[27] = address >> 8
+                    cycle += 2
+                    if SRAM_START <= address < DATA_SIZE:
+                        data[a] = data[address]
+                        continue
+                case Op.LD_Y_INC:
+                    address = byte(data, 28) | byte(data, 29) << 8
+                    data[28] = (address + 1) & 0xFF
+                    data[29] = (address + 1) >> 8 & 0xFF
+                    cycle += 2
+                    if SRAM_START <= address < DATA_SIZE:
+                        data[a] = data[address]
+                        continue
+                case Op.LD_DEC_Y:
+                    address = ((byte(data, 28) | byte(data, 29) << 8) - 1) & 0xFFFF
+                    data[28] = address & 0xFF
+                    data[29] = address >> 8
+                    cycle += 2
+                    if SRAM_START <= address < DATA_SIZE:
+                        data[a] = data[address]
+                        continue
+                case Op.LD_Z_INC:
+                    address = byte(data, 30) | byte(data, 31) << 8
+                    data[30] = (address + 1) & 0xFF
+                    data[31] = (address + 1) >> 8 & 0xFF
+                    cycle += 2
+                    if SRAM_START <= address < DATA_SIZE:
+                        data[a] = data[address]
+                        continue
+                case Op.LD_DEC_Z:
+                    address = ((byte(data, 30) | byte(data, 31) << 8) - 1) & 0xFFFF
+                    data[30] = address & 0xFF
+                    data[31] = address >> 8
+                    cycle += 2
+                    if SRAM_START <= address < DATA_SIZE:
+                        data[a] = data[address]
+                        continue
+                case Op.STD_Z:
+                    access = Access.STORE.value
+                    address = ((byte(data, 30) | byte(data, 31) << 8) + b) & 0xFFFF
+                    cycle += 2
+                    if SRAM_START <= address < DATA_SIZE:
+                        data[address] = data[a]
+                        continue
+                case Op.STD_Y:
+                    access = Access.STORE.value
+                    address = ((byte(data, 28) | byte(data, 29) << 8) + b) & 0xFFFF
+                    cycle += 2
+                    if SRAM_START <= address < DATA_SIZE:
+                        data[address] = data[a]
+                        continue
+                case Op.STS:
+                    access = Access.STORE.value
+                    address = b
+                    pc = (pc + 1) & PC_MASK
+                    cycle += 2
+                    if SRAM_START <= address < DATA_SIZE:
+                        data[address] = data[a]
+                        continue
+                case Op.ST_X:
+                    access = Access.STORE.value
+                    address = byte(data, 26) | byte(data, 27) << 8
+                    cycle += 2
+                    if SRAM_START <= address < DATA_SIZE:
+                        data[address] = data[a]
+                        continue
+                case Op.ST_X_INC:
+                    access = Access.STORE.value
+                    address = byte(data, 26) | byte(data, 27) << 8
+                    value = byte(data, a)
+                    data[26] = (address + 1) & 0xFF
+                    data[27] = (address + 1) >> 8 & 0xFF
+                    cycle += 2
+                    if SRAM_START <= address < DATA_SIZE:
+                        data[address] = value
+                        continue
+                case Op.ST_DEC_X:
+                    access = Access.STORE.value
+                    value = byte(data, a)
+                    address = ((byte(data, 26) | byte(data, 27) << 8) - 1) & 0xFFFF
+                    data[26] = address & 0xFF
+                    data[27] = address >> 8
+                    cycle += 2
+                    if SRAM_START <= address < DATA_SIZE:
+                        data[address] = value
+                        continue
+                case Op.ST_Y_INC:
+                    access = Access.STORE.value
+                    address = byte(data, 28) | byte(data, 29) << 8
+                    value = byte(data, a)
+                    data[28] = (address + 1) & 0xFF
+                    data[29] = (address + 1) >> 8 & 0xFF
+                    cycle += 2
+                    if SRAM_START <= address < DATA_SIZE:
+                        data[address] = value
+                        continue
+                case Op.ST_DEC_Y:
+                    access = Access.STORE.value
+                    value = byte(data, a)
+                    address = ((byte(data, 28) | byte(data, 29) << 8) - 1) & 0xFFFF
+                    data[28] = address & 0xFF
+                    data[29] = address >> 8
+                    cycle += 2
+                    if SRAM_START <= address < DATA_SIZE:
+                        data[address] = value
+                        continue
+                case Op.ST_Z_INC:
+                    access = Access.STORE.value
+                    address = byte(data, 30) | byte(data, 31) << 8
+                    value = byte(data, a)
+                    data[30] = (address + 1) & 0xFF
+                    data[31] = (address + 1) >> 8 & 0xFF
+                    cycle += 2
+                    if SRAM_START <= address < DATA_SIZE:
+                        data[address] = value
+                        continue
+                case Op.ST_DEC_Z:
+                    access = Access.STORE.value
+                    value = byte(data, a)
+                    address = ((byte(data, 30) | byte(data, 31) << 8) - 1) & 0xFFFF
+                    data[30] = address & 0xFF
+                    data[31] = address >> 8
+                    cycle += 2
+                    if SRAM_START <= address < DATA_SIZE:
+                        data[address] = value
+                        continue
+                case Op.PUSH:
+                    cycle += 2
+                    if SRAM_START <= sp < DATA_SIZE:
+                        data[sp] = data[a]
+                        sp -= 1
+                        continue
+                    push_outside(c, tape, sp, byte(data, a), cycle, here)
+                    sp = (sp - 1) & 0xFFFF
+                    limit = -1
+                    continue
+                case Op.POP:
+                    sp = (sp + 1) & 0xFFFF
+                    cycle += 2
+                    if SRAM_START <= sp < DATA_SIZE:
+                        data[a] = data[sp]
+                        continue
+                    data[a] = pop_byte(c, tape, sp, cycle - 1, here)
+                    limit = -1
+                    continue
+                case Op.LPM_Z:
+                    address = byte(data, 30) | byte(data, 31) << 8
+                    data[a] = self_programming.lpm(c, flash, address & 0x7FFF, cycle)
+                    cycle += 3
+                    continue
+                case Op.LPM_Z_INC:
+                    address = byte(data, 30) | byte(data, 31) << 8
+                    value = self_programming.lpm(c, flash, address & 0x7FFF, cycle)
+                    data[30] = (address + 1) & 0xFF
+                    data[31] = (address + 1) >> 8 & 0xFF
+                    data[a] = value
+                    cycle += 3
+                    continue
+                case Op.LPM_R0:
+                    address = byte(data, 30) | byte(data, 31) << 8
+                    data[0] = self_programming.lpm(c, flash, address & 0x7FFF, cycle)
+                    cycle += 3
+                    continue
+                case Op.SPM:
+                    if self_programming.spm(c, flash, code, here, cycle):
+                        pc = here
+                        reason = Stop.IMAGE.value
+                        break
+                    cycle += self_programming.SPM_CYCLES + c.stall
+                    c.stall = 0
+                    update_next_event(c)
+                    limit = -1
+                    continue
+                case Op.IN:
+                    access = Access.IN.value
+                    address = b
+                    cycle += 1
+                case Op.IN_SREG:
+                    data[a] = pack_sreg(carry, zero, negative, overflow, sign, half, t_flag, i_flag)
+                    cycle += 1
+                    continue
+                case Op.IN_SPL:
+                    data[a] = sp & 0xFF
+                    cycle += 1
+                    continue
+                case Op.IN_SPH:
+                    data[a] = sp >> 8
+                    cycle += 1
+                    continue
+                case Op.OUT:
+                    access = Access.STORE.value
+                    address = b
+                    cycle += 1
+                case Op.OUT_SREG:
+                    access = Access.STORE.value
+                    address = SREG
+                    cycle += 1
+                case Op.OUT_SPL:
+                    sp = sp & 0xFF00 | byte(data, a)
+                    cycle += 1
+                    continue
+                case Op.OUT_SPH:
+                    sp = sp & 0xFF | byte(data, a) << 8
+                    cycle += 1
+                    continue
+                case Op.SBI:
+                    access = Access.SET_BIT.value
+                    address = b
+                    cycle += 2
+                case Op.CBI:
+                    access = Access.CLEAR_BIT.value
+                    address = b
+                    cycle += 2
+                case Op.SBIC:
+                    access = Access.SKIP_IF_CLEAR.value
+                    address = b & ~SKIP_TWO
+                    cycle += 1
+                case Op.SBIS:
+                    access = Access.SKIP_IF_SET.value
+                    address = b & ~SKIP_TWO
+                    cycle += 1
+                case Op.SLEEP:
+                    cycle += 1
+                    if byte(data, SMCR) & 1:
+                        if c.next_event < cycle:
+                            handle_due(c, tape, cycle - 1)
+                        sleep.fall_asleep(c, cycle)
+                        limit = -1
+                    continue
+                case Op.WDR:
+                    cycle += 1
+                    if c.next_event < cycle:
+                        handle_due(c, tape, cycle - 1)
+                    watchdog.restart(c, cycle)
+                    update_next_event(c)
+                    limit = -1
+                    continue
+                case Op.BREAK:  # without a debugger a one-cycle no-op (DWEN unprogrammed)
+                    cycle += 1
+                    continue
+                case Op.BREAKPOINT:
+                    pc = here
+                    reason = Stop.BREAKPOINT.value
+                    break
+                case Op.ERASED:
+                    distance = (here - c.last_erased) & PC_MASK
+                    c.last_erased = here
+                    if distance == 0 or distance > 2:
+                        report(c, Fault.ERASED_FLASH, cycle, here, 2 * here)
+                    cycle += 1
+                    if byte(data, 31) & 0x80:
+                        words = 1 + (b >> 15)
+                        pc = (pc + words) & PC_MASK
+                        cycle += words
+                    if c.fault:
+                        break
+                    continue
+                case _:
+                    pc = here
+                    c.fault = Fault.UNDEFINED_OPCODE
+                    c.fault_address = 2 * here
+                    break
+
+            # ---- an access outside SRAM -------------------------------------------------------------
+            if access == Access.STORE:
+                value = byte(data, a)
+                if address == SREG:
+                    raised = (value >> 7) & ~i_flag
+                    carry = value & 1
+                    zero = (value & 2) ^ 2
+                    negative = (value & 4) << 5
+                    overflow = (value & 8) << 4
+                    sign = (value & 16) << 3
+                    half = (value & 32) >> 1
+                    t_flag = value >> 6 & 1
+                    i_flag = value >> 7
+                    if raised:
+                        c.held_until = max(c.held_until, cycle + 1)
+                        limit = horizon(c, 1, cycle, stop)
+                    continue
+                if address == SPL:
+                    sp = sp & 0xFF00 | value
+                    continue
+                if address == SPH:
+                    sp = sp & 0xFF | value << 8
+                    continue
+                write_data(c, tape, address, value, cycle, here)
+            elif access == Access.LOAD:
+                if address == SREG:
+                    data[a] = pack_sreg(carry, zero, negative, overflow, sign, half, t_flag, i_flag)
+                    continue
+                if address == SPL:
+                    data[a] = sp & 0xFF
+                    continue
+                if address == SPH:
+                    data[a] = sp >> 8
+                    continue
+                data[a] = read_data(c, tape, address, cycle - 1, here)
+                limit = horizon(c, i_flag, cycle - 1, stop)
+                continue
+            elif access == Access.IN:
+                data[a] = read_data(c, tape, address, cycle - 1, here)
+                limit = horizon(c, i_flag, cycle - 1, stop)
+                continue
+            elif access >= Access.SKIP_IF_CLEAR:
+                value = read_data(c, tape, address, cycle - 1, here)
+                limit = horizon(c, i_flag, cycle - 1, stop)
+                if (value & a != 0) == (access == Access.SKIP_IF_SET):
+                    words = 1 + (b >> 15)
+                    pc = (pc + words) & PC_MASK
+                    cycle += words
+                continue
+            else:  # SBI, CBI: read in the first cycle, write at the end
+                if is_flag_register(address):
+                    if access == Access.CLEAR_BIT:
+                        continue
+                    value = a
+                else:
+                    value = read_data(c, tape, address, cycle - 2, here)
+                    if address == EECR:
+                        value &= 0x38  # only the named strobe is written
+                    value = value | a if access == Access.SET_BIT else value & ~a
+                write_data(c, tape, address, value, cycle, here)
+            # a store has landed
+            if c.stall:
+                cycle += c.stall
+                c.stall = 0
+                limit = -1
+            elif i_flag and c.sampled_at == cycle and c.sampled:
+                limit = -1
+            else:
+                limit = horizon(c, i_flag, cycle, stop)
+
+        if reason != Stop.CYCLES:
+            break
+        if c.fault:
+            reason = Stop.FAULT.value
+            break
+
+    c.cycle = cycle
+    c.pc = pc
+    c.sreg = pack_sreg(carry, zero, negative, overflow, sign, half, t_flag, i_flag)
+    data[SPL] = sp & 0xFF
+    data[SPH] = sp >> 8
+    data[SREG] = c.sreg
+    return reason

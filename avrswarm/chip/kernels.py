@@ -1,0 +1,101 @@
+"""The compiled functions that Python calls on chips; everything else is compiled into them."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from avrswarm.chip import reset
+from avrswarm.chip.bus import EXISTS, read_io, write_io
+from avrswarm.chip.core import run
+from avrswarm.chip.peripherals import adc, eeprom, self_programming, timer_unit, usart
+from avrswarm.chip.schedule import handle_due, rewind_tape, update_next_event
+from avrswarm.chip.state import ChipRow, Chips
+from avrswarm.jit import entry, kernel
+
+
+class Bench(IntEnum):
+    """What ``bench`` can do to a chip between two instructions."""
+
+    POWER_ON = 0  # value = period of the RC oscillator in time units
+    READ = 1  # as an IN instruction would, at the present cycle
+    WRITE = 2  # as a CPU write that lands at the present edge
+    SETTLE = 3  # bring every peripheral up to date, into one canonical form
+    RESET = 4  # value = MCUSR bit of the cause
+    PEEK_ALL = 5  # after SETTLE: put what the CPU would read into data[0x20..0xFF]
+
+
+@entry
+def run_chip(
+    chips: Chips,
+    robot: int,
+    flash: NDArray[np.uint16],
+    code: NDArray[np.uint32],
+    tape: NDArray[np.int64],
+    stop: int,
+) -> int:
+    """Run one chip to the first instruction boundary at or after cycle ``stop``."""
+    return run(chips[robot], flash, code, tape, stop)
+
+
+@entry
+def bench(
+    chips: Chips, robot: int, tape: NDArray[np.int64], what: int, address: int, value: int
+) -> int:
+    """Do one ``Bench`` operation on one chip; return what it reads, if it reads."""
+    c = chips[robot]
+    if what == Bench.POWER_ON:
+        reset.power_on(c, value)
+        return 0
+    if what == Bench.RESET:
+        c.reset_cause = value
+        reset.reset(c)
+        return 0
+    rewind_tape(c, tape)
+    _keep_boundary(c, tape)
+    if what == Bench.READ:
+        return read_io(c, tape, address, c.cycle)
+    if what == Bench.WRITE:
+        sampled = c.sampled
+        write_io(c, tape, address, value, c.cycle)
+        c.sampled = sampled
+    elif what == Bench.SETTLE:
+        settle(c, tape)
+    elif what == Bench.PEEK_ALL:
+        for register in range(0x20, 0x100):
+            if EXISTS[register] and not 0x5D <= register <= 0x5F:
+                c.memory[register] = read_io(c, tape, register, c.cycle)
+    return 0
+
+
+@kernel
+def _keep_boundary(c: ChipRow, tape: NDArray[np.int64]) -> None:
+    """Sample interrupt requests for the boundary we stand at, before later edges are looked at."""
+    if c.next_event < c.cycle:
+        handle_due(c, tape, c.cycle - 1)
+    if c.sampled_at != c.cycle:
+        c.sampled = c.requests
+        c.sampled_at = c.cycle
+
+
+@kernel
+def settle(c: ChipRow, tape: NDArray[np.int64]) -> None:
+    """Bring everything that is kept late up to the present cycle: equal chips then have equal records."""
+    edge = c.cycle - 1
+    for at in range(edge - 1, edge + 1):  # in two steps, for the level one cycle before
+        handle_due(c, tape, at)
+        for timer in range(3):
+            if c.asleep <= 1:
+                timer_unit.catch_up(c, timer, at)
+                timer_unit.schedule(c, timer)
+        adc.catch_up(c, at)
+        usart.refresh_txd(c, at)
+        eeprom.catch_up(c, at)
+        self_programming.catch_up(c, at)
+        update_next_event(c)
+    for port in range(3):
+        if c.pin_changed[port] < edge:
+            c.pin_before[port] = c.pin_level[port]
+            c.pin_changed[port] = -1

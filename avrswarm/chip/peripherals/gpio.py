@@ -1,0 +1,248 @@
+"""I/O ports, pin-change and external interrupts (DS 13, 14).
+
+Pin levels are recomputed when something that decides them changes. A pin edge reaches INT0/1, PCINT,
+T0/T1 and ICP1 through synchronisers, modelled as a short list of delayed actions.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from avrswarm.chip.interrupts import set_request
+from avrswarm.chip.peripherals import adc
+from avrswarm.chip.registers import (
+    DDRB,
+    DIDR0,
+    DIDR1,
+    EICRA,
+    EIMSK,
+    MCUCR,
+    PCICR,
+    PCMSK0,
+    PINB,
+    PORTB,
+    TCCR1B,
+    UCSR0B,
+)
+from avrswarm.chip.state import DELAYED_SIZE, LOG_SIZE, NEVER, ChipRow, Log, Source
+from avrswarm.chip.vectors import Vector
+from avrswarm.jit import kernel
+
+B, C, D = 0, 1, 2
+
+# Synchroniser depths in cycles from pin change to effect. Path: datasheet; numbers: assumption where
+# the datasheet gives a range (timing reference 9 and 3.1, conf. C/U).
+INT_DELAY = 2
+PCINT_DELAY = 3
+TIMER_PIN_DELAY = 3
+CAPTURE_DELAY = 3
+NOISE_CANCELER_DELAY = 4
+
+_PULL_UP_DISABLE = 0x10  # MCUCR.PUD
+_NOISE_CANCELER = 0x80  # TCCR1B.ICNC1
+
+
+class Action(IntEnum):
+    """What a synchronised pin edge does when it arrives."""
+
+    INT0 = 0
+    INT1 = 1
+    PCINT0 = 2
+    PCINT1 = 3
+    PCINT2 = 4
+    T0_FALL = 5
+    T0_RISE = 6
+    T1_FALL = 7
+    T1_RISE = 8
+    ICP_FALL = 9
+    ICP_RISE = 10
+    RXD = 11
+
+
+@kernel
+def log(c: ChipRow, cycle: int, kind: int, value: int) -> None:
+    """Tell the surroundings something; the core stops well before the log is full."""
+    if c.log_count < LOG_SIZE:
+        c.log[c.log_count] = cycle << 16 | kind << 8 | value
+        c.log_count += 1
+
+
+@kernel
+def _delay(c: ChipRow, cycle: int, action: int) -> None:
+    if c.delayed_count < DELAYED_SIZE:
+        place = c.delayed_count
+        c.delayed_count += 1
+    else:
+        # Faster than any input the datasheet allows (DS 15.11: below clk/2.5): the newest edge wins.
+        place = DELAYED_SIZE - 1
+    c.delayed[place, 0] = cycle
+    c.delayed[place, 1] = action
+    if cycle < c.next[Source.PINS]:
+        c.next[Source.PINS] = cycle
+        if cycle < c.next_event:
+            c.next_event = cycle
+
+
+@kernel
+def take_delayed(c: ChipRow, edge: int) -> int:
+    """Remove and return one action due at or before ``edge``, or -1; keeps the next due cycle right."""
+    earliest = NEVER
+    found = -1
+    for place in range(c.delayed_count):
+        if c.delayed[place, 0] <= edge and (found < 0 or c.delayed[place, 0] < c.delayed[found, 0]):
+            found = place
+    action = -1
+    if found >= 0:
+        action = c.delayed[found, 1]
+        c.delayed_count -= 1
+        for place in range(found, c.delayed_count):  # keeps order of arrival
+            c.delayed[place, 0] = c.delayed[place + 1, 0]
+            c.delayed[place, 1] = c.delayed[place + 1, 1]
+    for place in range(c.delayed_count):
+        earliest = min(earliest, c.delayed[place, 0])
+    c.next[Source.PINS] = earliest
+    return action
+
+
+@kernel
+def _output_override(c: ChipRow, port: int, out: int) -> int:
+    """Replace PORT bits by connected OC registers (DS 14.3.1: COM != 0 replaces PORT, DDR still decides)."""
+    if port == B:
+        if c.timers[1].output_mode[0]:
+            out = out & ~0x02 | c.timers[1].level[0] << 1
+        if c.timers[1].output_mode[1]:
+            out = out & ~0x04 | c.timers[1].level[1] << 2
+        if c.timers[2].output_mode[0]:
+            out = out & ~0x08 | c.timers[2].level[0] << 3
+    elif port == D:
+        if c.timers[2].output_mode[1]:
+            out = out & ~0x08 | c.timers[2].level[1] << 3
+        if c.timers[0].output_mode[1]:
+            out = out & ~0x20 | c.timers[0].level[1] << 5
+        if c.timers[0].output_mode[0]:
+            out = out & ~0x40 | c.timers[0].level[0] << 6
+    return out
+
+
+@kernel
+def levels(c: ChipRow, port: int) -> int:
+    """Return the levels of the eight pins of a port as they are now."""
+    ddr = int(c.memory[DDRB + 3 * port])
+    wanted = int(c.memory[PORTB + 3 * port])
+    pull_up = 0 if int(c.memory[MCUCR]) & _PULL_UP_DISABLE else wanted
+    out = _output_override(c, port, wanted)
+    if port == D:
+        enabled = int(c.memory[UCSR0B])
+        if enabled & 0x08 or c.tx_busy:  # TXEN: PD1 is the transmitter's output whatever DDR says
+            ddr |= 0x02
+            out = out & ~0x02 | c.txd << 1
+        if enabled & 0x10:  # RXEN: PD0 is an input whatever DDR says
+            ddr &= ~0x01
+    driven = c.outside_driven[port]
+    outside = driven & c.outside_level[port] | ~driven & pull_up
+    return (ddr & out | ~ddr & outside) & (0x7F if port == C else 0xFF)
+
+
+@kernel
+def refresh(c: ChipRow, port: int, edge: int) -> None:
+    """Recompute a port's pin levels after something that decides them changed at ``edge``."""
+    new = levels(c, port)
+    old = c.pin_level[port]
+    if new == old:
+        return
+    if edge > c.pin_changed[port]:
+        c.pin_before[port] = old
+        c.pin_changed[port] = edge
+    c.pin_level[port] = new
+    changed = new ^ old
+    if changed & c.logged_pins[port]:
+        log(c, edge, Log.PORTB + port, new)
+    if changed & int(c.memory[PCMSK0 + port]):
+        _delay(c, edge + PCINT_DELAY, Action.PCINT0 + port)
+    if port == D:
+        _port_d_edges(c, changed, new, edge)
+    elif port == B and changed & 0x01:
+        delay = CAPTURE_DELAY
+        if int(c.memory[TCCR1B]) & _NOISE_CANCELER:
+            delay += NOISE_CANCELER_DELAY
+        _delay(c, edge + delay, Action.ICP_RISE if new & 1 else Action.ICP_FALL)
+
+
+@kernel
+def _port_d_edges(c: ChipRow, changed: int, new: int, edge: int) -> None:
+    if changed & 0x01:
+        _delay(c, edge, Action.RXD)
+    if changed & 0x0C:
+        sense = int(c.memory[EICRA])
+        for number in range(2):
+            bit = 4 << number
+            if changed & bit:
+                mode = (sense >> (2 * number)) & 3
+                rising = new & bit != 0
+                if mode <= 1 or (mode == 2 and not rising) or (mode == 3 and rising):
+                    _delay(c, edge + INT_DELAY, Action.INT0 + number)
+    if changed & 0x10 and c.timers[0].divisor < 0:
+        _delay(c, edge + TIMER_PIN_DELAY, Action.T0_RISE if new & 0x10 else Action.T0_FALL)
+    if changed & 0x20 and c.timers[1].divisor < 0:
+        _delay(c, edge + TIMER_PIN_DELAY, Action.T1_RISE if new & 0x20 else Action.T1_FALL)
+
+
+@kernel
+def interrupt_edge(c: ChipRow, number: int, edge: int) -> None:
+    """Act on a synchronised edge of INT0 or INT1."""
+    mode = (int(c.memory[EICRA]) >> (2 * number)) & 3
+    if mode != 0 and not c.int_flags >> number & 1:
+        c.int_flags |= 1 << number
+        if number == 0:
+            adc.trigger(c, 2, edge)
+    update_int_request(c, number)
+
+
+@kernel
+def update_int_request(c: ChipRow, number: int) -> None:
+    """Recompute the request of INT0 or INT1; in level mode it follows the pin and the flag stays 0."""
+    mode = (int(c.memory[EICRA]) >> (2 * number)) & 3
+    enabled = int(c.memory[EIMSK]) >> number & 1
+    low = c.pin_level[D] >> (2 + number) & 1 == 0
+    asserted = low if mode == 0 else (c.int_flags >> number & 1) != 0
+    set_request(c, Vector.INT0 + number, enabled != 0 and asserted)
+
+
+@kernel
+def pin_change(c: ChipRow, port: int) -> None:
+    """Act on a synchronised pin change of an unmasked pin."""
+    c.pcint_flags |= 1 << port
+    update_pcint_requests(c)
+
+
+@kernel
+def update_pcint_requests(c: ChipRow) -> None:
+    """Recompute the three pin-change requests from PCIFR and PCICR."""
+    pending = c.pcint_flags & int(c.memory[PCICR])
+    for port in range(3):
+        set_request(c, Vector.PCINT0 + port, pending >> port & 1 != 0)
+
+
+@kernel
+def read_pin(c: ChipRow, port: int, cycle: int) -> int:
+    """Return PINx as read in ``cycle``: the level one cycle before (DS 14.2.4)."""
+    level = c.pin_level[port] if c.pin_changed[port] < cycle else c.pin_before[port]
+    if port == C:
+        level &= ~(int(c.memory[DIDR0]) & 0x3F)
+    elif port == D:
+        level &= ~((int(c.memory[DIDR1]) & 0x03) << 6)
+    return level
+
+
+@kernel
+def write_port(c: ChipRow, address: int, value: int, edge: int) -> None:
+    """Write PINx (toggles PORT bits), DDRx or PORTx."""
+    port = (address - PINB) // 3
+    if port == C:
+        value &= 0x7F
+    if (address - PINB) % 3 == 0:
+        place = PORTB + 3 * port
+        c.memory[place] = int(c.memory[place]) ^ value
+    else:
+        c.memory[address] = value
+    refresh(c, port, edge)

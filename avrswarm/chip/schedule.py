@@ -1,0 +1,141 @@
+"""Who acts next: the one table from event sources to peripherals."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from avrswarm.chip.peripherals import (
+    adc,
+    analog_comparator,
+    eeprom,
+    gpio,
+    self_programming,
+    spi,
+    timer1,
+    timer_unit,
+    twi,
+    usart,
+    watchdog,
+)
+from avrswarm.chip.peripherals.gpio import Action
+from avrswarm.chip.registers import ACSR, TCCR1B
+from avrswarm.chip.state import NEVER, ChipRow, Source, Tape
+from avrswarm.jit import kernel
+
+_NOISE_CANCELER = 0x80  # TCCR1B.ICNC1
+
+
+@kernel
+def update_next_event(c: ChipRow) -> None:
+    """Recompute ``next_event`` after peripherals changed their entries."""
+    earliest = c.next[0]
+    for source in range(1, len(c.next)):
+        earliest = min(earliest, c.next[source])
+    c.next_event = earliest
+
+
+@kernel
+def rewind_tape(c: ChipRow, tape: NDArray[np.int64]) -> None:
+    """Look up the next stimulus, after a tape was exchanged or extended."""
+    c.next[Source.TAPE] = tape[c.tape_next, 0] if c.tape_next < tape.shape[0] else NEVER
+    update_next_event(c)
+
+
+@kernel
+def handle_due(c: ChipRow, tape: NDArray[np.int64], edge: int) -> None:
+    """Let all events at edges up to and including ``edge`` happen, in order of time."""
+    while c.next_event <= edge:
+        now = c.next_event
+        if c.next[Source.TAPE] <= now:
+            _play_tape(c, tape, now)
+        while c.next[Source.PINS] <= now:
+            _pin_action(c, now)
+        for timer in range(3):
+            if c.next[Source.TIMER0 + timer] <= now:
+                timer_unit.catch_up(c, timer, now)
+                timer_unit.schedule(c, timer)
+        if c.next[Source.ADC] <= now:
+            adc.catch_up(c, now)
+        if c.next[Source.EEPROM] <= now:
+            eeprom.catch_up(c, now)
+        if c.next[Source.FLASH] <= now:
+            self_programming.catch_up(c, now)
+        if c.next[Source.WATCHDOG] <= now:
+            watchdog.catch_up(c, now)
+        if c.next[Source.USART_TX] <= now:
+            usart.catch_up_tx(c, now)
+        if c.next[Source.USART_RX] <= now:
+            usart.catch_up_rx(c, now)
+        if c.next[Source.SPI] <= now:
+            spi.catch_up(c, now)
+        if c.next[Source.TWI] <= now:
+            twi.catch_up(c, now)
+        update_next_event(c)
+
+
+@kernel
+def _play_tape(c: ChipRow, tape: NDArray[np.int64], now: int) -> None:
+    while c.tape_next < tape.shape[0] and tape[c.tape_next, 0] <= now:
+        kind = tape[c.tape_next, 1]
+        first = tape[c.tape_next, 2]
+        second = tape[c.tape_next, 3]
+        c.tape_next += 1
+        if kind == Tape.PIN:
+            _drive_pin(c, first, second, now)
+        elif kind == Tape.ADC:
+            c.adc_microvolts[first] = second
+            analog_comparator.update(c, now)
+        elif kind == Tape.ACO:
+            c.comparator_input = first
+            analog_comparator.update(c, now)
+        else:
+            c.adc_microvolts[0] = second & 0xFFFFFFFF
+            c.adc_microvolts[1] = second >> 32
+            c.comparator_input = first
+            analog_comparator.update(c, now)
+    c.next[Source.TAPE] = tape[c.tape_next, 0] if c.tape_next < tape.shape[0] else NEVER
+
+
+@kernel
+def _drive_pin(c: ChipRow, pin: int, level: int, edge: int) -> None:
+    port = pin >> 3
+    bit = 1 << (pin & 7)
+    if level == 2:
+        c.outside_driven[port] &= ~bit
+    else:
+        c.outside_driven[port] |= bit
+        if level:
+            c.outside_level[port] |= bit
+        else:
+            c.outside_level[port] &= ~bit
+    gpio.refresh(c, port, edge)
+
+
+@kernel
+def _pin_action(c: ChipRow, now: int) -> None:
+    action = gpio.take_delayed(c, now)
+    match action:
+        case Action.INT0 | Action.INT1:
+            gpio.interrupt_edge(c, action - Action.INT0, now)
+        case Action.PCINT0 | Action.PCINT1 | Action.PCINT2:
+            gpio.pin_change(c, action - Action.PCINT0)
+        case Action.T0_FALL:
+            timer_unit.external_clock(c, 0, timer_unit.EXTERNAL_FALLING, now)
+        case Action.T0_RISE:
+            timer_unit.external_clock(c, 0, timer_unit.EXTERNAL_RISING, now)
+        case Action.T1_FALL:
+            timer_unit.external_clock(c, 1, timer_unit.EXTERNAL_FALLING, now)
+        case Action.T1_RISE:
+            timer_unit.external_clock(c, 1, timer_unit.EXTERNAL_RISING, now)
+        case Action.ICP_FALL | Action.ICP_RISE:
+            level = action - Action.ICP_FALL
+            held = c.pin_level[gpio.B] & 1 == level  # the noise canceler wants four equal samples
+            if not int(c.memory[ACSR]) & analog_comparator.ACIC and (
+                held or not int(c.memory[TCCR1B]) & _NOISE_CANCELER
+            ):
+                timer1.capture_edge(c, level, now)
+        case Action.RXD:
+            usart.rxd_edge(c, now)
+        case _:
+            pass

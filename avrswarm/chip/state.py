@@ -1,0 +1,278 @@
+"""What one chip remembers, as one record; a swarm is an array of them (first axis = robot).
+
+``ChipRow`` and ``TimerRow`` are the single description: their annotations give the numpy record layout
+that kernels work on, and mypy the names and types of its fields. All numbers are 64-bit unless memory
+matters, because mixed widths cost conversions in compiled code.
+
+Times are cycles of this chip's own CPU clock since power-on. ``NEVER`` is later than any of them.
+"""
+
+from __future__ import annotations
+
+import types
+from enum import IntEnum
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+NEVER = 1 << 62
+DATA_SIZE = 0x900
+SRAM_START = 0x100
+EEPROM_SIZE = 0x400
+PAGE_WORDS = 64
+LOG_SIZE = 128
+REPORT_SIZE = 12
+DELAYED_SIZE = 8
+
+TIME_UNITS_PER_SECOND = 10**14
+"""World time is an integer count of 10 femtoseconds: 25 hours fit, and 8 MHz is 12 500 000 units."""
+
+
+class Source(IntEnum):
+    """Who may have something to do at a known cycle; index into ``ChipRow.next``."""
+
+    TAPE = 0  # stimulus from outside: pins, voltages, comparator
+    PINS = 1  # synchronised pin edges on their way to INT, PCINT, T0, T1, ICP1
+    TIMER0 = 2
+    TIMER1 = 3
+    TIMER2 = 4
+    ADC = 5
+    EEPROM = 6
+    FLASH = 7
+    WATCHDOG = 8
+    USART_TX = 9
+    USART_RX = 10
+    SPI = 11
+    TWI = 12
+
+
+class Tape(IntEnum):
+    """Kinds of stimulus; a tape row is (cycle, kind, first value, second value)."""
+
+    PIN = 0  # value = 8 x port + bit, level 0, 1 or 2 (= not driven)
+    ADC = 1  # value = channel, microvolts
+    ACO = 2  # value = comparator output after its synchroniser
+    PULSE = 3  # value = comparator output, microvolts on ADC0 in bits 0-31 and on ADC1 in bits 32-63
+
+
+class Log(IntEnum):
+    """Kinds of things a chip tells its surroundings; packed as ``cycle << 16 | kind << 8 | value``."""
+
+    PORTB = 0  # value = pin levels from that cycle on
+    PORTC = 1
+    PORTD = 2
+    UART = 3  # value = byte, at the first cycle of its start bit
+    BREAK = 4
+
+
+class TimerRow:
+    """One timer/counter. Counting is closed-form: ``count`` is the value at cycle ``at``."""
+
+    count: int
+    at: int  # cycle up to which (inclusive) this timer has been brought up to date
+    down: int  # 1 while a phase-correct mode counts down
+    blocked: int  # a TCNT write blocks compare matches at the next tick (DS 15.5.2)
+    maximum: int  # 0xFF or 0xFFFF
+    divisor: int  # CPU cycles per tick; 0 = stopped; -1, -2 = falling, rising edges of Tn
+    prescaler: int  # index of the prescaler it counts from
+    waveform: int  # a Waveform
+    top_source: int  # a TopSource
+    fixed_top: int
+    temp: int  # TEMP of 16-bit accesses (DS 16.3)
+    capture: int  # ICR1
+    tifr: int  # TIFRn
+    enabled: int  # TIMSKn
+    wanted: int  # TIFRn bits whose setting is an event: enabled interrupts and ADC triggers
+    watched: int  # 1 if a change of an OC pin is an event
+    compare: Annotated[NDArray[np.int64], (2,)]  # active OCRnA, OCRnB
+    buffer: Annotated[NDArray[np.int64], (2,)]  # what the CPU wrote; equal unless a PWM mode buffers
+    output_mode: Annotated[NDArray[np.int64], (2,)]  # COMnA, COMnB
+    level: Annotated[NDArray[np.int64], (2,)]  # OC register, survives mode changes
+
+
+class ChipRow:
+    """Everything one ATmega328P remembers."""
+
+    # --- core -------------------------------------------------------------------------------------
+    cycle: int  # start of the next instruction
+    pc: int  # word address
+    sreg: int
+    next_event: int  # min(next)
+    requests: int  # bit n: vector n is requested (flag and enable), as of the last update
+    sampled: int  # requests seen in the last cycle of an instruction, before its own write landed
+    sampled_at: int  # the boundary that `sampled` is for
+    stall: int  # cycles the CPU must halt after the running instruction (EEPROM, SPM)
+    held_until: int  # no interrupt is taken at a boundary before this cycle (IVCE sequence)
+    asleep: int  # 0, or 1 + SM bits of the sleep mode
+    asleep_since: int
+    image: int  # which flash image this chip runs
+    private_image: int  # 1 if that image belongs to this chip alone, so that SPM may change it
+    vector_base: int  # word address of the interrupt table
+    reset_vector: int
+    boot_start: int  # first word of the boot section (BOOTSZ fuses)
+    stop_when_halted: int  # 1: stop as soon as nothing but a reset can change what the program does
+    reset_cause: int  # MCUSR bits of a reset that is due; 0 = none
+    strict: int  # 1: every report stops the chip
+    fault: int  # a Fault, 0 = none
+    fault_address: int
+    last_erased: int  # word address of the erased word executed last
+    report_count: int
+    reports: Annotated[NDArray[np.int64], (REPORT_SIZE, 4)]  # kind, cycle, pc, address
+    log_count: int
+    log: Annotated[NDArray[np.int64], (LOG_SIZE,)]
+    tape_next: int  # index of the next tape row
+    next: Annotated[NDArray[np.int64], (13,)]
+
+    # --- clock and sleep --------------------------------------------------------------------------
+    period: int  # time units per CPU cycle
+    rc_period: int  # time units per cycle of the RC oscillator, before CLKPR
+    rc_period_factory: int  # the same with the factory OSCCAL
+    time_base: int  # world time of time_base_cycle
+    time_base_cycle: int
+    clock_divisor: int
+    clock_change_edge: int  # landing edge of CLKPCE; NEVER = window closed
+    vector_change_edge: int  # landing edge of IVCE; NEVER = window closed
+    prescaler_base: Annotated[NDArray[np.int64], (2,)]
+    prescaler_held: Annotated[NDArray[np.int64], (2,)]
+
+    # --- GPIO -------------------------------------------------------------------------------------
+    pin_level: Annotated[NDArray[np.int64], (3,)]
+    pin_before: Annotated[NDArray[np.int64], (3,)]  # level before the last change
+    pin_changed: Annotated[NDArray[np.int64], (3,)]  # cycle of the last change
+    outside_driven: Annotated[NDArray[np.int64], (3,)]
+    outside_level: Annotated[NDArray[np.int64], (3,)]
+    logged_pins: Annotated[NDArray[np.int64], (3,)]  # pins whose changes go to the log
+    delayed_count: int
+    delayed: Annotated[NDArray[np.int64], (DELAYED_SIZE, 2)]  # cycle, action
+    int_flags: int  # EIFR
+    pcint_flags: int  # PCIFR
+
+    # --- timers -----------------------------------------------------------------------------------
+    timers: Annotated[NDArray[Any], TimerRow, (3,)]
+
+    # --- ADC and comparator -----------------------------------------------------------------------
+    adc_busy: int
+    adc_first: int  # the next conversion is the long first one after ADEN
+    adc_base: int  # a rising edge of the ADC clock
+    adc_start: int
+    adc_sample: int
+    adc_done: int
+    adc_mux: int  # ADMUX as locked at the start of the conversion
+    adc_value: int  # what the sample-and-hold caught, already converted
+    adc_result: int
+    adc_locked: int  # ADCL was read, ADCH not yet
+    adc_flag: int  # ADIF
+    adc_conversions: int
+    adc_microvolts: Annotated[NDArray[np.int64], (16,)]
+    aref_microvolts: int
+    avcc_microvolts: int
+    adc_noise_microvolts: int  # standard deviation of a model noise on the input; 0 = none
+    noise_key: int
+    ain_microvolts: Annotated[NDArray[np.int64], (2,)]  # AIN0, AIN1, used with band gap or multiplexer
+    comparator_input: int  # level of the outside source, used while neither band gap nor multiplexer is chosen
+    comparator_output: int  # ACO
+    comparator_flag: int  # ACI
+
+    # --- EEPROM and flash programming -------------------------------------------------------------
+    eeprom_window: int  # landing edge of EEMPE; NEVER = closed
+    eeprom_done: int  # cycle at which EEPE falls; NEVER = idle
+    eeprom: Annotated[NDArray[np.uint8], (EEPROM_SIZE,)]
+    spm_window: int  # landing edge of the SPMCSR write; NEVER = closed
+    spm_done: int
+    rww_busy: int
+    page_loaded: Annotated[NDArray[np.uint8], (PAGE_WORDS,)]  # 1: this word of the buffer was filled
+    page_buffer: Annotated[NDArray[np.uint16], (PAGE_WORDS,)]
+    fuses: Annotated[NDArray[np.uint8], (4,)]  # low, lock, extended, high: in the order LPM reads them
+    oscillator_calibration: int
+
+    # --- watchdog ---------------------------------------------------------------------------------
+    watchdog_period: int  # time units per cycle of its own 128 kHz oscillator
+    watchdog_start: int  # cycle at which its counter was watchdog_elapsed
+    watchdog_elapsed: int  # in time units, because the CPU's clock may change while it counts
+    watchdog_window: int  # landing edge of WDCE; NEVER = closed
+
+    # --- USART0 -----------------------------------------------------------------------------------
+    usart_stopped: int  # cycle at which its clock stopped (PRR, deep sleep); 0 = running
+    txd: int  # level the transmitter drives
+    tx_busy: int
+    tx_complete: int  # TXC0
+    tx_start: int  # cycle at which the frame being shifted out began
+    tx_end: int
+    tx_frame: int  # bits on the line, start bit in bit 0
+    tx_bits: int
+    tx_bit: int  # the bit that TXD shows
+    tx_bit_cycles: int
+    tx_buffered: int  # 1 if a byte waits in the buffer
+    tx_buffer: int  # byte | TXB8 << 8
+    rx_level: int  # RXD since its last edge
+    rx_active: int
+    rx_lost: int  # 1 if the frame being received found FIFO and shift register full
+    rx_start: int
+    rx_sample: int  # number of the next sample, counted in receiver clocks
+    rx_clock: int  # cycles per receiver clock of the frame being received
+    rx_clocks_per_bit: int  # 16, or 8 with U2X
+    rx_data_bits: int
+    rx_parity: int  # UPM of the frame being received: 0, 2 = even, 3 = odd
+    rx_votes: int
+    rx_shift: int
+    rx_bit: int
+    rx_count: int
+    rx_fifo: Annotated[NDArray[np.int64], (3,)]  # byte | RXB8 << 8 | FE << 9 | DOR << 10 | UPE << 11
+
+    # --- SPI and TWI ------------------------------------------------------------------------------
+    spi_stopped: int  # cycle at which its clock stopped; 0 = running
+    spi_flag: int  # SPIF
+    spi_collision: int  # WCOL
+    spi_end: int  # cycle at which the running transfer ends; NEVER = idle
+    spi_out: int
+    spi_status_read: int  # SPIF and WCOL as SPSR last showed them
+    spi_input: int  # what the outside shifts in; -1 = MOSI looped back to MISO
+    twi_stopped: int  # cycle at which its clock stopped; 0 = running
+    twi_flag: int  # TWINT
+    twi_collision: int  # TWWC
+    twi_end: int  # cycle at which the running operation ends; NEVER = idle
+    twi_action: int  # a twi.Operation
+    twi_state: int  # status code, a twi.Status
+    twi_slave: int  # 7-bit address of the bench's slave; -1 = nobody answers
+    twi_index_due: int  # the next byte written to the slave is its memory index
+    twi_memory: Annotated[NDArray[np.uint8], (16,)]
+    twi_memory_index: int
+
+    # --- memory -----------------------------------------------------------------------------------
+    memory: Annotated[NDArray[np.uint8], (DATA_SIZE,)]  # registers, I/O space and SRAM
+
+
+def _dtype_of(row: type) -> np.dtype[Any]:
+    """Build the numpy record layout from a row class's annotations."""
+    fields: list[tuple[Any, ...]] = []
+    for name, hint in get_type_hints(row, include_extras=True).items():
+        if hint is int:
+            fields.append((name, np.int64))
+            continue
+        array, *rest = get_args(hint)
+        shape = rest[-1]
+        if len(rest) == 2:
+            fields.append((name, _dtype_of(rest[0]), shape))
+            continue
+        element = _element_type(array)
+        fields.append((name, element, shape))
+    return np.dtype(fields, align=True)
+
+
+def _element_type(array: Any) -> Any:  # noqa: ANN401 - walks typing internals
+    scalar = get_args(array)[1]
+    if get_origin(scalar) is np.dtype or isinstance(scalar, types.GenericAlias):
+        return get_args(scalar)[0]
+    raise TypeError(f"not an array annotation: {array!r}")
+
+
+CHIP_DTYPE = _dtype_of(ChipRow)
+
+Chips = np.recarray[Any, Any]
+"""An array of ``CHIP_DTYPE`` records, one per robot."""
+
+
+def allocate(count: int) -> Chips:
+    """Return ``count`` zeroed chips; ``chip.reset.power_on`` makes them live."""
+    return np.zeros(count, dtype=CHIP_DTYPE).view(np.recarray)

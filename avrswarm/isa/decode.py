@@ -1,0 +1,116 @@
+"""Flash words -> packed instructions, once per distinct flash image.
+
+A packed instruction is one 32-bit number: operation in bits 0-7, operand ``a`` in bits 8-15, operand
+``b`` in bits 16-31. What can be decided from the flash alone is decided here: branch targets as absolute
+word addresses, register numbers, data-space addresses of I/O registers, and whether a skip jumps over
+one word or two.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from avrswarm.isa.table import ERASED_WORD, TABLE, UNKNOWN, Form, Op, row_of_word
+from avrswarm.jit import entry, kernel
+
+FLASH_WORDS = 0x4000
+PC_MASK = FLASH_WORDS - 1
+SKIP_TWO = 0x8000
+"""Bit of operand ``b`` that tells a skip to jump over a two-word instruction."""
+
+_IO_BASE = 0x20  # data-space address of I/O register 0
+
+# The table's columns as arrays: numba freezes them into the compiled decoder.
+_ROW_OF_WORD = row_of_word()
+_OP_OF_ROW = np.array([row.op for row in TABLE], dtype=np.int64)
+_FORM_OF_ROW = np.array([row.form for row in TABLE], dtype=np.int64)
+_WORDS_OF_ROW = np.array([row.words for row in TABLE], dtype=np.int64)
+
+
+@kernel
+def _is_two_words(word: int) -> bool:
+    row = int(_ROW_OF_WORD[word])
+    return row != UNKNOWN and int(_WORDS_OF_ROW[row]) == 2
+
+
+@kernel
+def _pack(op: int, a: int, b: int) -> int:
+    return op | a << 8 | b << 16
+
+
+@kernel
+def decode_word(address: int, word: int, following: int) -> int:
+    """Pack the instruction ``word`` at word address ``address``; ``following`` is the word after it."""
+    row = int(_ROW_OF_WORD[word])
+    if row == UNKNOWN:
+        if word == ERASED_WORD:
+            skip = SKIP_TWO if _is_two_words(following) else 0
+            return _pack(Op.ERASED, 31, 7 | skip)
+        return _pack(Op.UNDEFINED, 0, 0)
+    op = int(_OP_OF_ROW[row])
+    d5 = (word >> 4) & 0x1F
+    r5 = (word & 0x0F) | ((word >> 5) & 0x10)
+    skip = SKIP_TWO if _is_two_words(following) else 0
+    match int(_FORM_OF_ROW[row]):
+        case Form.RD5_RR5:
+            return _pack(op, d5, r5)
+        case Form.RD5_RR5_SKIP:
+            return _pack(op, d5, r5 | skip)
+        case Form.RD4_K8:
+            return _pack(op, 16 + ((word >> 4) & 15), (word & 15) | ((word >> 4) & 0xF0))
+        case Form.RD5:
+            return _pack(op, d5, 0)
+        case Form.PAIR_PAIR:
+            return _pack(op, ((word >> 4) & 15) * 2, (word & 15) * 2)
+        case Form.RD4_RR4:
+            return _pack(op, 16 + ((word >> 4) & 15), 16 + (word & 15))
+        case Form.RD3_RR3:
+            return _pack(op, 16 + ((word >> 4) & 7), 16 + (word & 7))
+        case Form.PAIR_K6:
+            return _pack(op, 24 + 2 * ((word >> 4) & 3), (word & 15) | ((word >> 2) & 0x30))
+        case Form.RD5_Q6:
+            return _pack(op, d5, (word & 7) | ((word >> 7) & 0x18) | ((word >> 8) & 0x20))
+        case Form.RD5_K16:
+            return _pack(op, d5, following)
+        case Form.RD5_A6:
+            io = (word & 15) | ((word >> 5) & 0x30)
+            if io == 0x3F:
+                op = Op.IN_SREG if op == Op.IN else Op.OUT_SREG
+            elif io == 0x3D:
+                op = Op.IN_SPL if op == Op.IN else Op.OUT_SPL
+            elif io == 0x3E:
+                op = Op.IN_SPH if op == Op.IN else Op.OUT_SPH
+            return _pack(op, d5, _IO_BASE + io)
+        case Form.A5_BIT:
+            return _pack(op, 1 << (word & 7), _IO_BASE + ((word >> 3) & 31))
+        case Form.A5_BIT_SKIP:
+            return _pack(op, 1 << (word & 7), _IO_BASE + ((word >> 3) & 31) | skip)
+        case Form.RD5_BIT:
+            return _pack(op, d5, word & 7)
+        case Form.RD5_BIT_SKIP:
+            return _pack(op, d5, (word & 7) | skip)
+        case Form.BRANCH:
+            offset = (word >> 3) & 0x7F
+            return _pack(op, 0, (address + 1 + offset - ((offset & 0x40) << 1)) & PC_MASK)
+        case Form.RELATIVE:
+            offset = word & 0xFFF
+            return _pack(op, 0, (address + 1 + offset - ((offset & 0x800) << 1)) & PC_MASK)
+        case Form.ABSOLUTE:
+            return _pack(op, 0, following & PC_MASK)
+        case _:
+            return _pack(op, 0, 0)
+
+
+@kernel
+def decode_range(flash: NDArray[np.uint16], code: NDArray[np.uint32], first: int, count: int) -> None:
+    """Decode ``count`` words from ``first`` on, and the word before, whose length or skip may depend on them."""
+    for address in range(first - 1, first + count):
+        here = address & PC_MASK
+        code[here] = decode_word(here, int(flash[here]), int(flash[(here + 1) & PC_MASK]))
+
+
+@entry
+def decode_image(flash: NDArray[np.uint16], code: NDArray[np.uint32]) -> None:
+    """Decode a whole flash image into ``code``."""
+    decode_range(flash, code, 0, FLASH_WORDS)

@@ -1,0 +1,127 @@
+"""How Python kernels become machine code, and where that code is kept between runs.
+
+Two decorators mark compiled functions:
+
+* ``kernel`` for everything that is called from other compiled code,
+* ``entry`` for the few functions that Python calls; only these are cached on disk, with all
+  kernels they call inside them.
+
+numba's own cache looks only at the file of the cached function and would serve stale code after an
+edit in another module. The cache therefore lives in a folder named by a digest of every source file of
+the package: any edit anywhere starts an empty one.
+
+``NUMBA_DISABLE_JIT=1`` and ``NUMBA_BOUNDSCHECK=1`` work as usual; the latter gets its own cache folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+from numba import njit
+
+from avrswarm.whole_program import EntryCompiler, KernelCompiler
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+PACKAGE = Path(__file__).resolve().parent
+
+JIT_DISABLED = bool(numba.config.DISABLE_JIT)
+"""True under ``NUMBA_DISABLE_JIT=1``: kernels run as plain Python, a thousand times slower."""
+
+
+def source_digest() -> str:
+    """Return a digest of every Python source of the package and of numba's version."""
+    digest = hashlib.sha256(f"numba {numba.__version__} boundscheck {numba.config.BOUNDSCHECK}".encode())
+    for path in sorted(PACKAGE.rglob("*.py")):
+        digest.update(str(path.relative_to(PACKAGE)).encode() + b"\0")
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def cache_root() -> Path:
+    """Return the folder that holds compiled code of all versions (``AVRSWARM_CACHE`` overrides it)."""
+    chosen = os.environ.get("AVRSWARM_CACHE")
+    if chosen:
+        return Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "avrswarm"
+
+
+def _use_cache_folder() -> Path:
+    folder = cache_root() / source_digest()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:  # a read-only home: compile into a folder of this process
+        folder = Path(tempfile.mkdtemp(prefix="avrswarm-cache-"))
+    _forget_old_caches(folder)
+    numba.config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
+    return folder
+
+
+def _forget_old_caches(current: Path, keep: int = 8) -> None:
+    """Keep the newest few cache folders; each edit of the package would otherwise leave one behind."""
+    try:
+        folders = sorted(
+            (path for path in current.parent.iterdir() if path.is_dir() and len(path.name) == 16),
+            key=lambda path: path.stat().st_mtime,
+            reverse=True,
+        )
+    except OSError:
+        return
+    for folder in folders[keep:]:
+        if folder != current:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+CACHE_FOLDER = _use_cache_folder()
+
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+
+
+def kernel(function: F) -> F:
+    """Compile a function that only compiled code calls."""
+    return njit(pipeline_class=KernelCompiler, no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(
+        function
+    )  # type: ignore[no-any-return]
+
+
+def entry(function: F) -> F:
+    """Compile a function that Python calls, and keep the result on disk."""
+    return njit(cache=True, pipeline_class=EntryCompiler, no_cfunc_wrapper=True, **_OPTIONS)(function)  # type: ignore[no-any-return]
+
+
+def is_warm() -> bool:
+    """Tell whether compiled code of exactly these sources is already on disk."""
+    return JIT_DISABLED or any(CACHE_FOLDER.rglob("*.nbi"))
+
+
+class announce_compilation:  # noqa: N801 - reads as a verb at its call site
+    """Say on stderr that a first start compiles, and how long it took."""
+
+    def __init__(self) -> None:
+        self.cold = not is_warm()
+        self.seconds = 0.0
+
+    def __enter__(self) -> announce_compilation:
+        self._start = time.perf_counter()
+        if self.cold:
+            print(
+                "avrswarm: first start of this version: compiling the emulator (about 15 s, kept on disk) ...",
+                file=sys.stderr,
+                flush=True,
+            )
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.seconds = time.perf_counter() - self._start
+        if self.cold:
+            print(f"avrswarm: compiled in {self.seconds:.1f} s", file=sys.stderr, flush=True)

@@ -1,0 +1,96 @@
+"""Compile many small kernels as one program: a numba pipeline that optimises once, at the entry.
+
+numba's default pipeline turns every compiled function into machine code of its own and links and optimises
+all its callees again at each level of calls. With two hundred kernels that is most of the compile time, and
+wasted: only the entry functions are ever called from Python. Here a kernel stops after LLVM IR; an entry
+links the IR of every kernel it reaches, once, and optimises the whole.
+
+Built on numba's documented way to customise the compiler (``pipeline_class``); the library classes below
+override three steps of its code generator.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder, _LowerResult
+from numba.core.compiler_machinery import register_pass
+from numba.core.typed_passes import NativeLowering
+
+
+class _KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
+    """IR of one kernel; no optimisation, no machine code, callees not linked in."""
+
+    def finalize(self) -> None:
+        self._raise_if_finalized()
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+class _EntryLibrary(JITCodeLibrary):  # type: ignore[misc]
+    """An entry and all kernels it reaches, optimised together."""
+
+    def finalize(self) -> None:
+        reached: list[Any] = []
+        waiting = list(self._linking_libraries)
+        while waiting:
+            library = waiting.pop()
+            if library in reached:
+                continue
+            reached.append(library)
+            if isinstance(library, _KernelLibrary):
+                waiting.extend(library._linking_libraries)
+        self._linking_libraries = reached
+        super().finalize()
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _KernelLowering(NativeLowering):  # type: ignore[misc]
+    _name = "avrswarm_kernel_lowering"
+
+    def run_pass(self, state: Any) -> bool:  # noqa: ANN401 - numba's compiler state
+        state.library = _KernelLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.flags.no_compile = True
+        super().run_pass(state)
+        lowered = state["cr"]
+
+        # numba files an overload under its Python-callable function, which a kernel does not have. Any
+        # built-in method of an object of our own is accepted as such a key, and is never called.
+        key = [lowered.fndesc.qualname].count
+        state.targetctx.insert_user_function(key, lowered.fndesc, [state.library])
+        state["cr"] = _LowerResult(lowered.fndesc, lowered.call_helper, cfunc=key, env=lowered.env)
+        return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _EntryLowering(NativeLowering):  # type: ignore[misc]
+    _name = "avrswarm_entry_lowering"
+
+    def run_pass(self, state: Any) -> bool:  # noqa: ANN401
+        state.library = _EntryLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        return bool(super().run_pass(state))
+
+
+class KernelCompiler(CompilerBase):  # type: ignore[misc]
+    """Pipeline for functions that only compiled code calls."""
+
+    lowering: type[NativeLowering] = _KernelLowering
+
+    def define_pipelines(self) -> list[Any]:
+        """Return numba's nopython pipeline with its lowering pass replaced."""
+        pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        pipeline.passes = [
+            (self.lowering, description) if stage is NativeLowering else (stage, description)
+            for stage, description in pipeline.passes
+        ]
+        pipeline._finalized = False
+        pipeline.finalize()
+        return [pipeline]
+
+
+class EntryCompiler(KernelCompiler):
+    """Pipeline for functions that Python calls."""
+
+    lowering = _EntryLowering
