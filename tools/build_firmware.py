@@ -54,7 +54,7 @@ HEX_FLAGS = ["-O", "ihex", "-R", ".eeprom", "-R", ".fuse", "-R", ".lock", "-R", 
 LIBRARY = [
     "kilolib/kilolib.c",
     "kilolib/distance.c",
-    "kilolib/message_crc.c",
+    "kilolib/message_crc.S",
     "kilolib/random.c",
     "kilolib/sensors.c",
     "kilolib/receive.S",
@@ -79,10 +79,10 @@ class Target:
 SPECIAL = {
     "bootloader": Target(
         "bootloader",
-        ["bootloader/bootloader.c", "kilolib/message_crc.c", "kilolib/receive.S"],
+        ["bootloader/bootloader.c", "kilolib/message_crc.S", "kilolib/receive.S"],
         ["-Wl,--section-start=.text=0x7000"],
     ),
-    "ohc": Target("ohc", ["ohc/ohc.c", "kilolib/message_crc.c", "ohc/send.S"]),
+    "ohc": Target("ohc", ["ohc/ohc.c", "kilolib/message_crc.S", "ohc/send.S"]),
 }
 
 

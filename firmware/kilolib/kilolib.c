@@ -297,9 +297,11 @@ static void arm_adc(void)
     ADCSRA = ADC_ARMED;
 }
 
-static uint8_t stored(uint16_t address)
+static inline uint8_t stored(uint16_t address)
 {
-    return eeprom_read_byte((const uint8_t *)address);
+    EEAR = address;
+    EECR = _BV(EERE);
+    return EEDR;
 }
 
 /* Tables are kept high byte first. */
@@ -313,6 +315,7 @@ static void read_table(uint16_t *table, uint16_t address)
 
 static void read_eeprom(void)
 {
+    eeprom_busy_wait();
     uint8_t osccal = stored(EEPROM_OSCCAL);
     if (osccal != 0xFF) {
         OSCCAL = osccal;
