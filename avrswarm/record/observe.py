@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol, TextIO
 
 from avrswarm.chip.registers import REGISTERS, WORD_REGISTERS
@@ -68,6 +68,8 @@ class Observation:
         widths = dict.fromkeys(PINS, 1)
         widths |= {name: 8 * len(places) for name, places in self._registers.items()}
         self._vcd = None if vcd is None else VcdWriter(vcd, chip.clock_hz, widths)
+        self._changes: list[tuple[int, str, int]] = []  # cycle, signal, value
+        self._seen: dict[str, int] = {}
 
     def run(self, until: int | None, max_cycles: int) -> str:
         """Run to the byte address ``until`` or for ``max_cycles``; return why the chip stopped."""
@@ -84,9 +86,8 @@ class Observation:
                 return chip.run(cycles=max_cycles)
             return chip.run_until(pc=until, max_cycles=max_cycles)
         finally:  # a fault, too, ends the record properly
-            self._look()
             if self._vcd is not None:
-                self._vcd.finish(chip.cycle)
+                self._write_waveforms(self._vcd)
 
     def _run_by_steps(self, until: int | None, end: int) -> str:
         chip = self._chip
@@ -117,21 +118,29 @@ class Observation:
         return stop
 
     def _look(self) -> None:
-        """Write the pin edges since the last look, then the registers as they are now."""
-        if self._vcd is None:
+        """Note registers that changed since the last look."""
+        if self._vcd is None or not self._registers:
             return
-        for cycle, port, levels in sorted(self._chip.pin_log, key=lambda edge: edge[0]):
-            letter = "BCD"[port]
-            bits = range(PORTS[letter])
-            self._vcd.update(cycle, [(f"P{letter}{bit}", levels >> bit & 1) for bit in bits])
-        self._chip.pin_log.clear()
-        if self._registers:
-            self._vcd.update(self._chip.cycle, self._register_values())
-
-    def _register_values(self) -> Iterator[tuple[str, int]]:
         data = self._chip.data
         for name, places in self._registers.items():
-            yield name, sum(int(data[place]) << (8 * n) for n, place in enumerate(places))
+            value = sum(int(data[place]) << (8 * n) for n, place in enumerate(places))
+            if self._seen.get(name) != value:
+                self._seen[name] = value
+                self._changes.append((self._chip.cycle, name, value))
+
+    def _write_waveforms(self, vcd: VcdWriter) -> None:
+        """Write all changes in order of time: the chip tells of an edge some cycles after it."""
+        for cycle, port, levels in self._chip.pin_log:
+            letter = "BCD"[port]
+            self._changes += [
+                (cycle, f"P{letter}{bit}", levels >> bit & 1) for bit in range(PORTS[letter])
+            ]
+        self._chip.pin_log.clear()
+        end = self._chip.cycle
+        for cycle, name, value in sorted(self._changes, key=lambda change: change[0]):
+            vcd.update(cycle, [(name, value)])
+            end = max(end, cycle)
+        vcd.finish(end)
 
 
 def _addresses(name: str) -> list[int]:

@@ -5,7 +5,7 @@ import io
 import pytest
 
 from avrswarm.chip.registers import REGISTERS
-from avrswarm.errors import UsageError
+from avrswarm.errors import ChipFault, UsageError
 from avrswarm.program import Program
 from avrswarm.record.observe import Observation
 
@@ -22,16 +22,25 @@ class ScriptedChip:
         self.flash = self.program.flash
         self.data = bytearray(0x900)
         self.cycle = self.pc = self.sreg = 0
+        self.sp = 0x8FF
+        self.pin_log = []
         self.calls = []
 
+    @property
+    def registers(self):
+        return list(self.data[:32])
+
     def pin(self, name):
-        return self.data[REGISTERS["PORTB"]] & 1 if name == "PB0" else 0
+        return 0
+
+    def watch_pins(self, *names):
+        assert "PB0" in names
 
     def step(self):
         if self.pc == 0:
             self.data[24], self.sreg = 1, 2
         elif self.pc == 2:
-            self.data[REGISTERS["PORTB"]] = 1
+            self.pin_log.append((2, 0, 1))
             self.data[REGISTERS["TCNT1H"]] = 2
         is_loop = self.pc == 4
         self.pc += 0 if is_loop else 2
@@ -76,14 +85,74 @@ def test_waveforms_with_registers():
         "breakpoint"
     )
     body = stream.getvalue().partition("$enddefinitions $end\n")[2]
-    assert body.endswith("#250\n1!\nb1000000000 8\n")
+    assert body.endswith("#250\nb1000000000 8\n1!\n")
     assert body.startswith("#0\n0!\n")
+
+
+def test_an_edge_that_is_told_late_is_written_at_its_time():
+    stream = io.StringIO()
+    chip = ScriptedChip()
+    script = chip.step
+
+    def step():
+        stop = script()
+        if chip.cycle == 4:
+            chip.pin_log.append((1, 2, 0x80))  # PD7, before TCNT1 changed at cycle 2
+        return stop
+
+    chip.step = step
+    Observation(chip, vcd=stream, vcd_registers=["TCNT1"]).run(None, 4)
+    body = stream.getvalue().partition("$enddefinitions $end\n")[2]
+    assert body.endswith("#125\n17\n#250\nb1000000000 8\n1!\n#500\n")
 
 
 def test_stop_reason_of_the_chip_ends_the_run():
     chip = ScriptedChip()
     chip.step = lambda: "break"
     assert Observation(chip, trace=io.StringIO()).run(None, 100) == "break"
+
+
+def test_pins_alone_need_no_steps():
+    stream = io.StringIO()
+    chip = ScriptedChip()
+
+    def run(cycles):
+        chip.pin_log += [(3, 2, 0x80), (7, 0, 1), (5, 2, 0)]
+        chip.cycle = cycles
+        return "cycles"
+
+    chip.run = run
+    Observation(chip, vcd=stream).run(None, 16)
+    body = stream.getvalue().partition("$enddefinitions $end\n")[2]
+    assert body.endswith("#375\n17\n#625\n07\n#875\n1!\n#2000\n")
+
+
+def test_step_into_an_interrupt_is_told():
+    stream = io.StringIO()
+    chip = ScriptedChip()
+    chip.sreg = 0x80
+
+    def step():
+        chip.sreg, chip.sp, chip.pc, chip.cycle = 0, 0x8FD, 4, 6
+        return "cycles"
+
+    chip.step = step
+    Observation(chip, trace=stream).run(None, 1)
+    assert " ".join(stream.getvalue().split()) == "0 0000 0x0000 -- interrupt, to 0x0004"
+
+
+def test_a_fault_ends_the_waveform():
+    stream = io.StringIO()
+    chip = ScriptedChip()
+
+    def run(cycles):
+        chip.cycle = 9
+        raise ChipFault("undefined opcode")
+
+    chip.run = run
+    with pytest.raises(ChipFault):
+        Observation(chip, vcd=stream).run(None, 100)
+    assert stream.getvalue().endswith("#1125\n")
 
 
 def test_unknown_register():
