@@ -12,7 +12,13 @@ import avrswarm
 PACKAGE = Path(avrswarm.__file__).parent
 LAYERS = ["program", "isa", "chip", "engine", "robot", "world", "scene", "swarm"]
 LAYERS += ["record", "study", "cli"]
-FOUNDATIONS = {"errors", "jit", "units", "__version__"}  # below every layer; they import no layer
+FOUNDATIONS = {
+    "errors",
+    "jit",
+    "whole_program",
+    "units",
+    "__version__",
+}  # below every layer; they import no layer
 STRANGERS = {frozenset({"robot", "world"})}  # only swarm knows both
 ENTRANCES = {"__init__", "__main__"}  # they only pass names on
 
