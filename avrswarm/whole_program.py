@@ -32,16 +32,22 @@ class _EntryLibrary(JITCodeLibrary):  # type: ignore[misc]
     """An entry and all kernels it reaches, optimised together."""
 
     def finalize(self) -> None:
-        reached: list[Any] = []
-        waiting = list(self._linking_libraries)
-        while waiting:
-            library = waiting.pop()
-            if library in reached:
-                continue
-            reached.append(library)
+        # Callers before callees: LLVM links a function of this kind only if it is already asked for.
+        finished: list[Any] = []
+        seen: set[int] = set()
+
+        def visit(library: Any) -> None:  # noqa: ANN401 - any of numba's code libraries
+            if id(library) in seen:
+                return
+            seen.add(id(library))
             if isinstance(library, _KernelLibrary):
-                waiting.extend(library._linking_libraries)
-        self._linking_libraries = reached
+                for callee in library._linking_libraries:
+                    visit(callee)
+            finished.append(library)
+
+        for library in self._linking_libraries:
+            visit(library)
+        self._linking_libraries = finished[::-1]
         super().finalize()
 
 
