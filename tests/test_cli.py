@@ -130,10 +130,6 @@ def test_module_runs_and_survives_a_closed_pipe(tmp_path):
 class TestExec:
     """With the chip itself."""
 
-    @pytest.fixture(autouse=True)
-    def chip(self):
-        pytest.importorskip("avrswarm.chip.chip")
-
     def test_json(self, loop, capfd):
         code, output, _ = run("exec", loop, "--max-cycles", 1001, "--json", capfd=capfd)
         found = json.loads(output)
