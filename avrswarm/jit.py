@@ -28,7 +28,7 @@ from typing import Any, TypeVar
 import numba
 from numba import njit
 
-from avrswarm.whole_program import EntryCompiler, KernelCompiler
+from avrswarm.whole_program import EntryCompiler, KernelCompiler, share_one_version
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -89,9 +89,12 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False
 
 def kernel(function: F) -> F:
     """Compile a function that only compiled code calls."""
-    return njit(pipeline_class=KernelCompiler, no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(
-        function
-    )  # type: ignore[no-any-return]
+    compiled = njit(
+        pipeline_class=KernelCompiler, no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS
+    )(function)
+    if not JIT_DISABLED:
+        share_one_version(compiled)
+    return compiled  # type: ignore[no-any-return]
 
 
 def entry(function: F) -> F:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from numba import types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder, _LowerResult
 from numba.core.compiler_machinery import register_pass
@@ -100,3 +101,21 @@ class EntryCompiler(KernelCompiler):
     """Pipeline for functions that Python calls."""
 
     lowering = _EntryLowering
+
+
+def share_one_version(dispatcher: Any) -> None:  # noqa: ANN401 - numba's dispatcher
+    """Make a kernel compile once for all integer arguments.
+
+    numba would compile it anew for every literal number and every ``IntEnum`` it is called with.
+    """
+    original = dispatcher.get_call_template
+
+    def get_call_template(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:  # noqa: ANN401
+        return original(tuple(_plain(argument) for argument in arguments), keywords)
+
+    dispatcher.get_call_template = get_call_template
+
+
+def _plain(argument: Any) -> Any:  # noqa: ANN401 - numba types
+    plain = types.unliteral(argument)
+    return types.int64 if isinstance(plain, types.IntEnumMember) else plain
