@@ -412,7 +412,7 @@ class Chip:
         """Return the level of a pin such as ``"PB3"``."""
         port, bit = _pin(name)
         copy = self._chips.copy()
-        bench(copy, 0, self._tape, int(Bench.SETTLE), 0, 0)
+        bench(copy, 0, self._tape, int(Bench.SETTLE), 0, 1)
         return int(copy[0].pin_level[port]) >> bit & 1
 
     def set_pin(self, name: str, level: int | None, at: int | None = None) -> None:

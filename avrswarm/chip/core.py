@@ -22,11 +22,12 @@ from avrswarm.chip import sleep
 from avrswarm.chip.bus import EXISTS, is_flag_register, read_io, write_io
 from avrswarm.chip.faults import Fault, report
 from avrswarm.chip.interrupts import INTERRUPT_ENTRY_CYCLES, acknowledge, lowest
-from avrswarm.chip.peripherals import self_programming, watchdog
+from avrswarm.chip.peripherals import self_programming, timer_unit, watchdog
 from avrswarm.chip.registers import EECR, SMCR, SPH, SPL, SREG
 from avrswarm.chip.reset import reset
 from avrswarm.chip.schedule import handle_due, rewind_tape, update_next_event
 from avrswarm.chip.state import DATA_SIZE, LOG_SIZE, NEVER, SRAM_START, ChipRow, Source
+from avrswarm.chip.vectors import Vector
 from avrswarm.isa.decode import PC_MASK, SKIP_TWO
 from avrswarm.isa.table import Op
 from avrswarm.jit import kernel
@@ -151,6 +152,25 @@ def pop_byte(c: ChipRow, tape: NDArray[np.int64], sp: int, cycle: int, pc: int) 
 
 
 @kernel
+def _acknowledge(c: ChipRow, vector: int, edge: int) -> None:
+    """Clear the flag of the vector entered at ``edge``; a timer then looks out for the next one."""
+    timer = -1
+    if Vector.TIMER2_COMPA <= vector <= Vector.TIMER2_OVF:
+        timer = 2
+    elif Vector.TIMER1_CAPT <= vector <= Vector.TIMER1_OVF:
+        timer = 1
+    elif Vector.TIMER0_COMPA <= vector <= Vector.TIMER0_OVF:
+        timer = 0
+    if timer < 0:
+        acknowledge(c, vector)
+        return
+    timer_unit.catch_up(c, timer, edge)
+    acknowledge(c, vector)
+    timer_unit.schedule(c, timer)
+    update_next_event(c)
+
+
+@kernel
 def run(
     c: ChipRow,
     flash: NDArray[np.uint16],
@@ -208,7 +228,7 @@ def run(
             vector = lowest(requests)
             push_word(c, tape, sp, pc, cycle, pc)
             sp = (sp - 2) & 0xFFFF
-            acknowledge(c, vector)
+            _acknowledge(c, vector, cycle)
             i_flag = 0
             pc = c.vector_base + 2 * vector
             cycle += INTERRUPT_ENTRY_CYCLES

@@ -22,7 +22,7 @@ class Bench(IntEnum):
     POWER_ON = 0  # value = period of the RC oscillator in time units
     READ = 1  # as an IN instruction would, at the present cycle
     WRITE = 2  # as a CPU write that lands at the present edge
-    SETTLE = 3  # bring every peripheral up to date, into one canonical form
+    SETTLE = 3  # bring every peripheral up to edge cycle - 1 + value, into one canonical form
     RESET = 4  # value = MCUSR bit of the cause
     PEEK_ALL = 5  # after SETTLE: put what the CPU would read into data[0x20..0xFF]
 
@@ -62,7 +62,7 @@ def bench(
         write_io(c, tape, address, value, c.cycle)
         c.sampled = sampled
     elif what == Bench.SETTLE:
-        settle(c, tape)
+        settle(c, tape, c.cycle - 1 + value)
     elif what == Bench.PEEK_ALL:
         for register in range(0x20, 0x100):
             if EXISTS[register] and not 0x5D <= register <= 0x5F:
@@ -81,9 +81,8 @@ def _keep_boundary(c: ChipRow, tape: NDArray[np.int64]) -> None:
 
 
 @kernel
-def settle(c: ChipRow, tape: NDArray[np.int64]) -> None:
-    """Bring everything that is kept late up to the present cycle: equal chips then have equal records."""
-    edge = c.cycle - 1
+def settle(c: ChipRow, tape: NDArray[np.int64], edge: int) -> None:
+    """Bring everything that is kept late up to ``edge``: equal chips then have equal records."""
     for at in range(edge - 1, edge + 1):  # in two steps, for the level one cycle before
         handle_due(c, tape, at)
         for timer in range(3):

@@ -70,7 +70,8 @@ def _operands(row: Row, address: int, word: int, following: int) -> tuple[str, s
             return _jump(address, word & 0xFFF, 0x800)
         case Form.ABSOLUTE:
             target = (((word >> 4) & 0x1F) << 17 | (word & 1) << 16 | following) * 2
-            return f"0x{target:x}", f"0x{target:x}"
+            # binutils prints the operand with C's %#x, which leaves zero bare
+            return f"0x{target:x}" if target else "0", f"0x{target:x}"
         case _:
             return "", ""
 
