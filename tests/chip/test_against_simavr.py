@@ -26,7 +26,7 @@ pytestmark = [
 
 FIRST_SEED = int(os.environ.get("AVRSWARM_SEED", "328"))
 SEEDS = range(FIRST_SEED, FIRST_SEED + 16)
-INSTRUCTIONS_PER_SEED = 10_000  # 160 000 in all
+INSTRUCTIONS_PER_SEED = 12_000  # 192 000 in all
 
 
 def differences(chip: Chip, expected: np.void) -> list[str]:
@@ -88,8 +88,8 @@ def test_random_programs_contain_every_instruction():
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_instructions(seed):
-    # 37 is coprime to the loop lengths, so that the checkpoints wander through the program
-    checkpoints = compare(random_program(seed).flash, every=37, count=INSTRUCTIONS_PER_SEED)
+    # close together: in random code a wrong value is often overwritten after a few instructions
+    checkpoints = compare(random_program(seed).flash, every=3, count=INSTRUCTIONS_PER_SEED)
     assert checkpoints[-1]["instruction"] == INSTRUCTIONS_PER_SEED
 
 
