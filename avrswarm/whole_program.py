@@ -62,9 +62,10 @@ class _KernelLowering(NativeLowering):  # type: ignore[misc]
         super().run_pass(state)
         lowered = state["cr"]
 
-        # numba files an overload under its Python-callable function, which a kernel does not have. Any
-        # built-in method of an object of our own is accepted as such a key, and is never called.
-        key = [lowered.fndesc.qualname].count
+        # numba files an overload under its Python-callable function, which a kernel does not have. A
+        # built-in method of an object of our own is accepted as such a key; this one raises when called.
+        empty: list[int] = []
+        key = empty.pop
         state.targetctx.insert_user_function(key, lowered.fndesc, [state.library])
         state["cr"] = _LowerResult(lowered.fndesc, lowered.call_helper, cfunc=key, env=lowered.env)
         return True

@@ -228,6 +228,8 @@ def run(
             vector = lowest(requests)
             push_word(c, tape, sp, pc, cycle, pc)
             sp = (sp - 2) & 0xFFFF
+            if c.next_event == cycle:  # hardware of this edge first, then the entry clears the flag
+                handle_due(c, tape, cycle)
             _acknowledge(c, vector, cycle)
             i_flag = 0
             pc = c.vector_base + 2 * vector

@@ -47,6 +47,8 @@ def handle_due(c: ChipRow, tape: NDArray[np.int64], edge: int) -> None:
     """Let all events at edges up to and including ``edge`` happen, in order of time."""
     while c.next_event <= edge:
         now = c.next_event
+        if c.next[Source.ADC] <= now:  # before the tape: a sample takes the voltage before the edge
+            adc.catch_up(c, now)
         if c.next[Source.TAPE] <= now:
             _play_tape(c, tape, now)
         while c.next[Source.PINS] <= now:
@@ -55,8 +57,6 @@ def handle_due(c: ChipRow, tape: NDArray[np.int64], edge: int) -> None:
             if c.next[Source.TIMER0 + timer] <= now:
                 timer_unit.catch_up(c, timer, now)
                 timer_unit.schedule(c, timer)
-        if c.next[Source.ADC] <= now:
-            adc.catch_up(c, now)
         if c.next[Source.EEPROM] <= now:
             eeprom.catch_up(c, now)
         if c.next[Source.FLASH] <= now:
