@@ -22,6 +22,8 @@ from tests.chip.section11 import (
 )
 from tests.reference.assemble import *
 
+pytestmark = pytest.mark.jit_off
+
 LOOP = rjmp(-1)
 ADC_VECTOR, COMPARATOR_VECTOR = 21, 23
 ADEN, ADSC, ADATE, ADIF, ADIE = 0x80, 0x40, 0x20, 0x10, 0x08

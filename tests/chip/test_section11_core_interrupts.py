@@ -26,6 +26,8 @@ from tests.chip.section11 import (
 )
 from tests.reference.assemble import *
 
+pytestmark = pytest.mark.jit_off
+
 C_, Z_, N_, V_, S_, H_, T_, I_ = (1 << n for n in range(8))
 LOOP = rjmp(-1)
 

@@ -24,6 +24,8 @@ from tests.chip.section11 import (
 )
 from tests.reference.assemble import *
 
+pytestmark = pytest.mark.jit_off
+
 LOOP = rjmp(-1)
 EERIE, EEMPE, EEPE, EERE = 8, 4, 2, 1
 EE_READY, WATCHDOG = 22, 6

@@ -22,6 +22,8 @@ from tests.chip.section11 import (
 )
 from tests.reference.assemble import *
 
+pytestmark = pytest.mark.jit_off
+
 LOOP = rjmp(-1)
 TIMER0_COMPA = 14
 

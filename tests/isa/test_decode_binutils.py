@@ -197,6 +197,7 @@ def signed(distance: int) -> int:
     return (distance + 0x4000) % 0x8000 - 0x4000
 
 
+@pytest.mark.jit_off
 def test_core_decodes_every_word(binutils):
     wrong = []
     for word in range(0x10000):
