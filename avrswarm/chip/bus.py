@@ -256,7 +256,7 @@ def _write_rest(c: ChipRow, address: int, value: int, edge: int) -> None:
         gpio.update_pcint_requests(c)
     elif address == PCMSK0 or address == PCMSK1 or address == PCMSK2:
         _catch_up_outputs(c, edge)
-        c.memory[address] = value & (0x7F if address == PCMSK1 else 0xFF)
+        gpio.write_mask(c, address - PCMSK0, value, edge)
         _update_wants(c)
     elif address == SPMCSR:
         self_programming.write_spmcsr(c, value, edge)

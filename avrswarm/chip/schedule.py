@@ -19,11 +19,9 @@ from avrswarm.chip.peripherals import (
     watchdog,
 )
 from avrswarm.chip.peripherals.gpio import Action
-from avrswarm.chip.registers import ACSR, TCCR1B
+from avrswarm.chip.registers import ACSR
 from avrswarm.chip.state import NEVER, ChipRow, Source, Tape
 from avrswarm.jit import kernel
-
-_NOISE_CANCELER = 0x80  # TCCR1B.ICNC1
 
 
 @kernel
@@ -114,12 +112,13 @@ def _drive_pin(c: ChipRow, pin: int, level: int, edge: int) -> None:
 
 @kernel
 def _pin_action(c: ChipRow, now: int) -> None:
-    action = gpio.take_delayed(c, now)
+    entry = gpio.take_delayed(c, now)
+    action = entry & 0xFF
     match action:
         case Action.INT0 | Action.INT1:
             gpio.interrupt_edge(c, action - Action.INT0, now)
         case Action.PCINT0 | Action.PCINT1 | Action.PCINT2:
-            gpio.pin_change(c, action - Action.PCINT0)
+            gpio.pin_change(c, action - Action.PCINT0, entry >> 8)
         case Action.T0_FALL:
             timer_unit.external_clock(c, 0, timer_unit.EXTERNAL_FALLING, now)
         case Action.T0_RISE:
@@ -129,12 +128,9 @@ def _pin_action(c: ChipRow, now: int) -> None:
         case Action.T1_RISE:
             timer_unit.external_clock(c, 1, timer_unit.EXTERNAL_RISING, now)
         case Action.ICP_FALL | Action.ICP_RISE:
-            level = action - Action.ICP_FALL
-            held = c.pin_level[gpio.B] & 1 == level  # the noise canceler wants four equal samples
-            if not int(c.memory[ACSR]) & analog_comparator.ACIC and (
-                held or not int(c.memory[TCCR1B]) & _NOISE_CANCELER
-            ):
-                timer1.capture_edge(c, level, now)
+            c.capture_level = action - Action.ICP_FALL
+            if not int(c.memory[ACSR]) & analog_comparator.ACIC:
+                timer1.capture_edge(c, c.capture_level, now)
         case Action.RXD:
             usart.rxd_edge(c, now)
         case _:

@@ -145,6 +145,7 @@ class ChipRow:
     logged_pins: Annotated[NDArray[np.int64], (3,)]  # pins whose changes go to the log
     delayed_count: int
     delayed: Annotated[NDArray[np.int64], (DELAYED_SIZE, 2)]  # cycle, action
+    capture_level: int  # ICP1 behind synchroniser and noise canceler
     int_flags: int  # EIFR
     pcint_flags: int  # PCIFR
 

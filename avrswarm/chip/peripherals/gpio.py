@@ -43,7 +43,7 @@ _NOISE_CANCELER = 0x80  # TCCR1B.ICNC1
 
 
 class Action(IntEnum):
-    """What a synchronised pin edge does when it arrives."""
+    """What a synchronised pin edge does when it arrives; changed pins of PCINT stand in bits 8-15."""
 
     INT0 = 0
     INT1 = 1
@@ -157,15 +157,35 @@ def refresh(c: ChipRow, port: int, edge: int) -> None:
     changed = new ^ old
     if changed & c.logged_pins[port]:
         log(c, edge, Log.PORTB + port, new)
-    if changed & int(c.memory[PCMSK0 + port]):
-        _delay(c, edge + PCINT_DELAY, Action.PCINT0 + port)
+    if int(c.memory[PCMSK0 + port]):
+        _delay(c, edge + PCINT_DELAY, Action.PCINT0 + port | changed << 8)
     if port == D:
         _port_d_edges(c, changed, new, edge)
     elif port == B and changed & 0x01:
-        delay = CAPTURE_DELAY
-        if int(c.memory[TCCR1B]) & _NOISE_CANCELER:
-            delay += NOISE_CANCELER_DELAY
-        _delay(c, edge + delay, Action.ICP_RISE if new & 1 else Action.ICP_FALL)
+        _capture_pin(c, new & 1, edge)
+
+
+@kernel
+def _capture_pin(c: ChipRow, level: int, edge: int) -> None:
+    """Send an edge of ICP1 on its way; the noise canceler lets only four equal samples pass (DS 16.6.2)."""
+    if not int(c.memory[TCCR1B]) & _NOISE_CANCELER:
+        _delay(c, edge + CAPTURE_DELAY, Action.ICP_FALL + level)
+        return
+    filtered = c.capture_level
+    kept = 0
+    for place in range(c.delayed_count):
+        due, action = c.delayed[place, 0], c.delayed[place, 1]
+        is_capture = action == Action.ICP_FALL or action == Action.ICP_RISE
+        if is_capture and due > edge + CAPTURE_DELAY:
+            continue  # that level was not held for four samples
+        if is_capture:
+            filtered = action - Action.ICP_FALL
+        c.delayed[kept, 0] = due
+        c.delayed[kept, 1] = action
+        kept += 1
+    c.delayed_count = kept
+    if level != filtered:
+        _delay(c, edge + CAPTURE_DELAY + NOISE_CANCELER_DELAY, Action.ICP_FALL + level)
 
 
 @kernel
@@ -209,10 +229,22 @@ def update_int_request(c: ChipRow, number: int) -> None:
 
 
 @kernel
-def pin_change(c: ChipRow, port: int) -> None:
-    """Act on a synchronised pin change of an unmasked pin."""
-    c.pcint_flags |= 1 << port
-    update_pcint_requests(c)
+def pin_change(c: ChipRow, port: int, changed: int) -> None:
+    """Act on synchronised pin changes; the mask counts as it is now, after the synchroniser (DS 13.2)."""
+    if changed & int(c.memory[PCMSK0 + port]):
+        c.pcint_flags |= 1 << port
+        update_pcint_requests(c)
+
+
+@kernel
+def write_mask(c: ChipRow, port: int, value: int, edge: int) -> None:
+    """Write PCMSKn; a pin change still in the synchroniser will see the new mask."""
+    unwatched = int(c.memory[PCMSK0 + port]) == 0
+    c.memory[PCMSK0 + port] = value & (0x7F if port == C else 0xFF)
+    due = c.pin_changed[port] + PCINT_DELAY
+    if unwatched and due > edge:
+        changed = c.pin_before[port] ^ c.pin_level[port]
+        _delay(c, due, Action.PCINT0 + port | changed << 8)
 
 
 @kernel

@@ -67,11 +67,13 @@ def configure(c: ChipRow, edge: int) -> None:
 @kernel
 def capture(c: ChipRow, edge: int) -> None:
     """Catch the counter in ICR1, unless ICR1 is the TOP of the mode (DS 16.6)."""
-    timer_unit.catch_up(c, TIMER, edge)
+    timer_unit.catch_up(c, TIMER, edge - 1)  # the count before the edge is what ICR1 takes
     t = c.timers[TIMER]
+    captured = t.count
+    timer_unit.catch_up(c, TIMER, edge)
     if t.top_source == TopSource.ICR:
         return
-    t.capture = t.count
+    t.capture = captured
     if not t.tifr & timer_unit.ICF:
         t.tifr |= timer_unit.ICF
         adc.trigger(c, 7, edge)
