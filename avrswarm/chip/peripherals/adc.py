@@ -193,7 +193,7 @@ def write_mux(c: ChipRow, value: int, edge: int) -> None:
     """Write ADMUX; a conversion whose first clock edge has passed keeps what it started with."""
     catch_up(c, edge)
     c.memory[ADMUX] = value & 0xEF
-    if c.adc_busy and c.adc_start >= edge:
+    if c.adc_busy and c.adc_start > edge:
         c.adc_mux = value & 0xEF
 
 
