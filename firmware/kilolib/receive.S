@@ -18,6 +18,7 @@
 
 #define START_DELAY 6
 #define FIRST_EDGE (135 - START_DELAY)
+#define STALE_DELAY 60
 
 #define IO(reg) _SFR_IO_ADDR(reg)
 #define MEM(reg) _SFR_MEM_ADDR(reg)
@@ -172,9 +173,11 @@ start_bit:
 
 start_and_measure:
     sts  MEM(TCNT1H), r24           ; 12
-    sts  MEM(TCNT1L), r24           ; 14
-    ldi  r24, 1                     ; 16
-    sts  MEM(TCCR1B), r24           ; 17  timer starts from 0 in cycle 19
+    sbic IO(RX_FLAGS), RX_STALE     ; 14  a sensor reading kept this pulse waiting, up to STALE_DELAY * 2
+    ldi  r24, STALE_DELAY
+    sts  MEM(TCNT1L), r24           ; 16
+    ldi  r24, 1                     ; 18
+    sts  MEM(TCCR1B), r24           ; 19  timer starts from 0 in cycle 21
 1:  lds  r24, MEM(ADCSRA)
     sbrc r24, ADSC
     rjmp 1b
