@@ -16,11 +16,12 @@ Differences that remain, each of them wanted:
 import re
 import subprocess
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from avrswarm.cli import cli
-from avrswarm.isa.decode import SKIP_TWO, decode_word
+from avrswarm.isa.decode import FLASH_WORDS, SKIP_TWO, decode_image
 from avrswarm.isa.disassemble import disassemble_word
 from avrswarm.isa.table import Op
 from tests.oracle import compiled
@@ -192,6 +193,20 @@ def rendered(packed: int, address: int) -> tuple[str, str]:
     return name, ""
 
 
+def decoded(words: list[int], following: list[int]) -> list[tuple[int, int]]:
+    """(byte address, packed instruction) of each word, followed in flash by its `following`."""
+    found = []
+    pairs = np.array([words, following], dtype=np.uint16).T
+    for start in range(0, len(words), FLASH_WORDS // 2):
+        flash = np.zeros(FLASH_WORDS, dtype=np.uint16)
+        part = pairs[start : start + FLASH_WORDS // 2].ravel()
+        flash[: len(part)] = part
+        code = np.zeros(FLASH_WORDS, dtype=np.uint32)
+        decode_image(flash, code)
+        found += [(2 * place, int(code[place])) for place in range(0, len(part), 2)]
+    return found
+
+
 def signed(distance: int) -> int:
     """A byte distance modulo 32 KiB, as the nearest one."""
     return (distance + 0x4000) % 0x8000 - 0x4000
@@ -200,10 +215,9 @@ def signed(distance: int) -> int:
 @pytest.mark.jit_off
 def test_core_decodes_every_word(binutils):
     wrong = []
-    for word in range(0x10000):
+    everything = list(range(0x10000))
+    for word, (address, packed) in enumerate(decoded(everything, [FOLLOWING] * 0x10000)):
         mnemonic, operands, _ = binutils[word]
-        address = 4 * word % 0x8000
-        ours = rendered(decode_word(address // 2, word, FOLLOWING), address)
         if word == 0xFFFF:
             expected = ("erased", "")
         elif word in FOREIGN_WORDS or mnemonic == ".word":
@@ -212,26 +226,21 @@ def test_core_decodes_every_word(binutils):
             expected = (mnemonic, f"0x{int(operands, 16) % 0x8000:x}")
         else:
             expected = (mnemonic, operands)
+        ours = rendered(packed, address)
         if ours != expected:
             wrong.append((f"{word:04x}", ours, expected))
     assert not wrong, wrong[:10]
 
 
-def test_skips_know_two_word_instructions(binutils):
-    """A skip in front of LDS, STS, JMP and CALL, and of nothing else, is marked as skipping two
-    words.
+@pytest.mark.jit_off
+@pytest.mark.parametrize("skip", [0x1000, 0xFC00, 0xFE00, 0x9900, 0x9B00])
+def test_skips_know_two_word_instructions(binutils, skip):
+    """CPSE, SBRC, SBRS, SBIC, SBIS in front of LDS, STS, JMP and CALL, and of nothing else, are
+    marked as skipping two words.
     """
-    skips = {"cpse": 0x1000, "sbrc": 0xFC00, "sbrs": 0xFE00, "sbic": 0x9900, "sbis": 0x9B00}
-    for following in range(0x10000):
-        two_words = following not in FOREIGN_WORDS and binutils[following][0] in (
-            "lds",
-            "sts",
-            "jmp",
-            "call",
-        )
-        for name, word in skips.items():
-            marked = bool(decode_word(0, word, following) >> 16 & SKIP_TWO)
-            assert marked == two_words, f"{name} before {following:04x}"
+    for following, (_, packed) in enumerate(decoded([skip] * 0x10000, list(range(0x10000)))):
+        two_words = binutils[following][0] in ("lds", "sts", "jmp", "call")
+        assert bool(packed >> 16 & SKIP_TWO) == two_words, f"{skip:04x} before {following:04x}"
 
 
 @pytest.mark.parametrize("optimisation", compiled.OPTIMISATIONS)
