@@ -1,4 +1,4 @@
-"""System clock, its calibration and its gating; MCUCR (DS 9, 10; timing reference 8.4 and 2.1)."""
+"""System clock, its calibration and its gating; MCUCR (DS 9, 10, 12; timing reference 8.4 and 2.1)."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ def write_mcucr(c: ChipRow, value: int, edge: int) -> None:
         c.held_until = edge + HELD_CYCLES
     elif c.vector_change_edge < edge < c.vector_change_edge + WINDOW_CYCLES:
         c.vector_change_edge = NEVER
-        c.held_until = edge + 1  # DS 12.4: until after the instruction that follows
+        c.held_until = edge + 1  # DS 12: until after the instruction that follows
         new = value & (IVSEL | PUD)
         c.vector_base = c.boot_start if value & IVSEL else 0
     c.memory[MCUCR] = new

@@ -1,4 +1,4 @@
-"""EEPROM data memory (DS 12; timing reference 6).
+"""EEPROM data memory (DS 8.4, 8.6; timing reference 6).
 
 Programming is one known cycle: when EEPE falls. The cell gets its new value at the start, since
 nothing inside the chip can read it before the end.
@@ -22,8 +22,8 @@ WINDOW_CYCLES = 4
 """EEMPE reads 1 for this many cycles, and EEPE may land 1, 2 or 3 cycles after it. At a distance of
 exactly 4 the datasheet can be read either way; like both oracles this model refuses (conf. U)."""
 
-ATOMIC_RC_CYCLES = 26368  # DS table 12-1
-SPLIT_RC_CYCLES = 14400  # DS table 12-2: 1.8 ms
+ATOMIC_RC_CYCLES = 26368  # DS table 8-2
+SPLIT_RC_CYCLES = 14400  # DS table 8-1: 1.8 ms
 
 
 @kernel
@@ -44,7 +44,7 @@ def keeps_over_reset(c: ChipRow, address: int) -> bool:
 
 @kernel
 def on_reset(c: ChipRow, edge: int) -> None:
-    """Reset at ``edge``; a running write keeps EEPM and completes (timing reference 6, conf. C)."""
+    """Reset at ``edge``; a running write keeps EEPM and completes (DS 8.6.3, reference 6)."""
     catch_up(c, edge)
     c.eeprom_window = NEVER
     c.memory[EECR] = int(c.memory[EECR]) & EEPM if c.eeprom_done != NEVER else 0
@@ -102,7 +102,7 @@ def _begin(c: ChipRow, edge: int) -> None:
         rc_cycles = ATOMIC_RC_CYCLES
     c.eeprom_done = edge + programming_cycles(c, rc_cycles)
     c.stall += WRITE_STALL_CYCLES
-    for word in range(PAGE_WORDS):  # DS 27.8.1: an EEPROM write loses what the page buffer holds
+    for word in range(PAGE_WORDS):  # DS 27.8: an EEPROM write loses what the page buffer holds
         c.page_loaded[word] = 0
         c.page_buffer[word] = 0xFFFF
     schedule(c)
@@ -111,7 +111,7 @@ def _begin(c: ChipRow, edge: int) -> None:
 @kernel
 def _write_control(c: ChipRow, value: int, edge: int) -> None:
     idle = c.eeprom_done == NEVER
-    kept = EERIE | EEPM if idle else EERIE  # DS 12.6.3: EEPM writes are ignored while EEPE is set
+    kept = EERIE | EEPM if idle else EERIE  # DS 8.6.3: EEPM writes are ignored while EEPE is set
     c.memory[EECR] = value & kept | int(c.memory[EECR]) & ~kept & 0xFF
     if value & EEPE:
         armed = c.eeprom_window < edge < c.eeprom_window + WINDOW_CYCLES

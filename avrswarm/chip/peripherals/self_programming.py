@@ -180,7 +180,7 @@ def spm(
     match command:
         case Command.FILL:
             word = z >> 1 & (PAGE_WORDS - 1)
-            if not c.page_loaded[word]:  # DS 27.8.1: a word can be loaded once
+            if not c.page_loaded[word]:  # DS 27.8: a word can be loaded once
                 c.page_loaded[word] = 1
                 c.page_buffer[word] = int(c.memory[1]) << 8 | int(c.memory[0])
             c.rww_busy = 0
@@ -195,7 +195,7 @@ def spm(
             else:
                 _change_page(c, flash, code, first, command == Command.ERASE, cycle)
         case Command.LOCK:
-            # DS 27.8.8: lock bits can only be cleared. The CPU keeps running (assumption).
+            # DS 27.8: lock bits can only be cleared. The CPU keeps running (assumption).
             c.fuses[1] = int(c.fuses[1]) & (int(c.memory[0]) | 0xC0)
             _program(c, cycle, False)
         case Command.RWW_ENABLE:
@@ -209,7 +209,7 @@ def spm(
 
 @kernel
 def _signature_byte(c: ChipRow, place: int) -> int:
-    """Return a byte of the signature row (DS table 27-6); unlisted ones read 0xFF (assumption)."""
+    """Return a byte of the signature row (DS 27.8); unlisted ones read 0xFF (assumption)."""
     match place:
         case 0:
             return SIGNATURE_0

@@ -76,7 +76,7 @@ def update_request(c: ChipRow) -> None:
 
 @kernel
 def _time_out(c: ChipRow) -> None:
-    """Do what a timeout does in the present mode (DS table 11-1)."""
+    """Do what a timeout does in the present mode (DS 11.8)."""
     control = int(c.memory[WDTCSR])
     if control & WDIE and not (control & WDE and control & WDIF):
         c.memory[WDTCSR] = control | WDIF
