@@ -91,6 +91,7 @@ READABLE = [
     "EEARL",
 ]
 
+PINS_QUIET = 200  # cycles in which the pins are set up
 SRAM_START, SRAM_END = 0x100, 0x700  # data; the stack has the rest
 
 
@@ -713,6 +714,9 @@ class Generator:
     # ---- the whole program ----
 
     def set_up_timers(self):
+        if self.chance(0.8):  # let the OC pins be seen
+            self.write(asm.DDRB, self.pick(0x0E, 0x0E, self.byte() & 0x0E))
+            self.write(asm.DDRD, self.pick(0x68, 0x68, self.byte() & 0x68))
         for timer in (0, 1, 2):
             if timer == 1 and "timer 1" not in self.themes and self.chance(0.6):
                 continue
@@ -748,6 +752,12 @@ class Generator:
         self.adc_interrupt = "interrupts" in self.themes and self.chance(0.7)
         self.refs = self.pick(0xC0, 0xC0, 0x40, 0x00)
         self.acis = self.pick(0, 2, 3)
+        if (
+            "pins" in self.themes
+        ):  # before any pin moves: where the mask acts in the path is not known
+            self.write(asm.PCMSK0, self.byte())
+            self.write(asm.PCMSK1, self.byte() & 0x7F)
+            self.write(asm.PCMSK2, self.byte())
         if "timers" in self.themes:
             self.set_up_timers()
         if "comparator" in self.themes:
@@ -759,11 +769,8 @@ class Generator:
             self.write(asm.ADCSRA, self.adcsra(start=self.chance(0.5)))
         if "pins" in self.themes:
             self.write(asm.DDRB, self.byte() & 0xFE)
-            self.write(asm.DDRD, self.byte() & 0xC9)
+            self.write(asm.DDRD, self.byte() & 0xE9)
             self.write(asm.EICRA, self.pick(1, 2, 3) | self.pick(1, 2, 3) << 2)
-            self.write(asm.PCMSK0, self.byte())
-            self.write(asm.PCMSK1, self.byte() & 0x7F)
-            self.write(asm.PCMSK2, self.byte())
             if "interrupts" in self.themes:
                 self.write(asm.EIMSK, self.number(0, 3))
                 self.write(asm.PCICR, self.number(0, 7))
@@ -799,7 +806,8 @@ class Generator:
         result = []
 
         def walk(kind, which, values, low, high):
-            cycle = 0
+            result.append((0, kind, which, self.random.choice(values)))
+            cycle = PINS_QUIET if kind == "pin" else low
             while cycle < self.cycles:
                 result.append((cycle, kind, which, self.random.choice(values)))
                 cycle += self.number(low, self.random.choice([high // 8, high]))

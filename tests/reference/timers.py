@@ -193,20 +193,25 @@ class Timer:
             if self.top_is_icr:
                 self.flags |= ICF
             if kind == PHASE:
-                was_top = [value == top for value in self.ocr]
-                self.ocr = list(self.buffer)
-                for x in (0, 1):
-                    if was_top[x] and self.ocr[x] != top and self.com[x] in (2, 3):
-                        self.match_level(
-                            x, down=False
-                        )  # the pin takes the up-counting level (3.4 (a))
+                # an OCR that leaves TOP: the pin takes the up-counting level at once (3.4 (a))
+                self.load_buffers(t, down=False)
         if t == 0 and kind == PHASE_FREQUENCY:
-            self.ocr = list(self.buffer)
+            # our choice: the mirror image at BOTTOM
+            self.load_buffers(t, down=True)
         self.compare(t, down=not self.up)
         if top == 0 and t == 0:
             self.tcnt = 0
         else:
             self.tcnt = t + 1 if self.up else t - 1
+
+    def load_buffers(self, t, down):
+        """Take over the buffered OCRs; an output whose old value was matched here and whose new one
+        is not gets the level of the match it will now have had (or have) elsewhere.
+        """
+        old, self.ocr = self.ocr, list(self.buffer)
+        for x in (0, 1):
+            if old[x] == t and self.ocr[x] != t and self.com[x] in (2, 3):
+                self.match_level(x, down)
 
     def edge(self, pin_edge):
         """One clock edge; `pin_edge` is "rise", "fall" or None, as the Tn edge detector delivers
