@@ -1,4 +1,4 @@
-"""System clock, its calibration and its gating; MCUCR (DS 9, 10, 12; timing reference 8.4 and 2.1)."""
+"""System clock, its calibration and gating; MCUCR (DS 9, 10, 12; timing reference 8.4, 2.1)."""
 
 from __future__ import annotations
 
