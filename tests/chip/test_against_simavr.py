@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from avrswarm import Chip
+from avrswarm import Chip, load_program
 from avrswarm.program import Program
 from tests.oracle import compiled, simavr
 from tests.oracle.random_program import INSTRUCTIONS, random_program
@@ -101,7 +101,6 @@ def test_random_instructions_single_stepped():
 
 
 @pytest.mark.needs_avr_gcc
-@pytest.mark.skipif(bool(compiled.missing()), reason=compiled.missing() or "present")
 @pytest.mark.parametrize("optimisation", compiled.OPTIMISATIONS)
 @pytest.mark.parametrize("name", compiled.NAMES)
 def test_c_program(name, optimisation):
@@ -111,6 +110,10 @@ def test_c_program(name, optimisation):
         program.flash, every=4999, count=20_000_000, until=program.symbols["finished"]
     )
     assert len(checkpoints) > 5
+    # and in one go, from the ELF file
+    chip = Chip(load_program(program.elf))
+    chip.run_until(symbol="finished", max_cycles=100_000_000)
+    assert not differences(chip, checkpoints[-1])
 
 
 def wrongly_skipped_by_simavr(words: list[int]) -> list[int]:

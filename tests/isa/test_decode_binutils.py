@@ -26,10 +26,7 @@ from avrswarm.isa.disassemble import disassemble_word
 from avrswarm.isa.table import Op
 from tests.oracle import compiled
 
-pytestmark = [
-    pytest.mark.needs_avr_gcc,
-    pytest.mark.skipif(bool(compiled.missing()), reason=compiled.missing() or "present"),
-]
+pytestmark = pytest.mark.needs_avr_gcc
 
 FOLLOWING = (
     0x2468  # the word after each tested one: operand of two-word instructions, `eor r6, r8` else

@@ -1,7 +1,6 @@
 """The C programs next to this file, compiled with avr-gcc when a test asks for them."""
 
 import functools
-import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,11 +22,6 @@ class Compiled:
     def words(self) -> list[int]:
         padded = self.flash + b"\xff" * (len(self.flash) % 2)
         return [int.from_bytes(padded[i : i + 2], "little") for i in range(0, len(padded), 2)]
-
-
-def missing() -> str:
-    """Why nothing can be compiled here, or an empty string."""
-    return "" if shutil.which("avr-gcc") else "avr-gcc is not installed"
 
 
 @functools.cache
