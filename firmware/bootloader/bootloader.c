@@ -35,11 +35,11 @@ extern message_t kilo_rx_message; /* receive.S */
 void kilo_message_arrived(void);
 
 static uint8_t pages_wanted;
-static uint8_t pages_written;
+static volatile uint8_t pages_written;
 static uint8_t page_is_written[APPLICATION_PAGES];
 
 /* The page in hand. */
-static uint8_t page = NO_PAGE;
+static volatile uint8_t page = NO_PAGE;
 static uint16_t page_words[WORDS_PER_PAGE];
 static uint8_t piece_is_here[PIECES];
 static uint8_t pieces;
@@ -60,6 +60,11 @@ static void forget_progress(void)
     pages_written = 0;
     memset(page_is_written, 0, sizeof(page_is_written));
     page = NO_PAGE;
+}
+
+static uint8_t nothing_yet(void)
+{
+    return page == NO_PAGE && pages_written == 0;
 }
 
 /* Interrupts stay off: the application's start-up does the rest. */
@@ -202,9 +207,13 @@ int main(void)
     sei();
 
     for (;;) {
-        led(0, 3);
+        if (nothing_yet()) {
+            led(0, 3);
+        }
         _delay_ms(5);
-        led(0, 0);
+        if (nothing_yet()) {
+            led(0, 0);
+        }
         _delay_ms(1000);
     }
 }

@@ -1,5 +1,7 @@
 """Ticks, the message schedule, and every pulse of a frame (hardware reference, 3.4, 4.1, 4.8)."""
 
+import itertools
+
 import pytest
 
 from avrswarm.robot.eeprom_map import EepromMap
@@ -21,7 +23,7 @@ def test_tick_period_is_262144_cycles():
     for _ in range(9):
         assert robot.chip.run_until(pc=VECTOR_TICK, max_cycles=2 * TICK) == "breakpoint"
         cycles.append(robot.cycle)
-    assert all(abs(b - a - TICK) <= 3 for a, b in zip(cycles, cycles[1:], strict=False))
+    assert all(abs(b - a - TICK) <= 3 for a, b in itertools.pairwise(cycles))
     assert cycles[-1] - cycles[0] == pytest.approx(8 * TICK, abs=3)
     assert robot.value("kilo_ticks", 4) == 8
 
@@ -38,7 +40,7 @@ def test_a_message_every_16_ticks(speaker):
     speaker.run(5 * PERIOD)
     starts = [start for start, _ in speaker.frames()]
     assert len(starts) in (5, 6)
-    assert all(abs(b - a - PERIOD) <= 4 for a, b in zip(starts, starts[1:], strict=False))
+    assert all(abs(b - a - PERIOD) <= 4 for a, b in itertools.pairwise(starts))
 
 
 def test_pulses_are_where_the_public_library_puts_them_to_the_cycle(speaker):
