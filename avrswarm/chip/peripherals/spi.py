@@ -82,7 +82,8 @@ def slave_select(c: ChipRow, edge: int) -> None:
 
     Call it when PB2 or its direction changes; accesses of the SPI's registers call it themselves.
     """
-    if _is_master(c) and (int(c.memory[DDRB]) | c.pin_level[gpio.B]) & _SS == 0 and not c.spi_stopped:
+    is_low_input = (int(c.memory[DDRB]) | c.pin_level[gpio.B]) & _SS == 0
+    if _is_master(c) and is_low_input and not c.spi_stopped:
         catch_up(c, edge)
         c.memory[SPCR] = int(c.memory[SPCR]) & ~MSTR
         c.spi_end = NEVER
