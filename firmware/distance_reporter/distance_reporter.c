@@ -28,7 +28,7 @@ volatile uint8_t queue_in, queue_out;
 uint8_t distance;
 
 /* Flashes still to be shown, and when the LED changes next. */
-uint8_t tens, ones;
+uint8_t tens, ones, zero;
 uint32_t next_change;
 uint8_t lit;
 
@@ -55,7 +55,14 @@ uint16_t ms_to_ticks(uint16_t ms)
     return ((uint32_t)ms * TICKS_PER_SEC + 500) / 1000;
 }
 
-/* One flash per call while there are any; then the next number. */
+void light(uint8_t color)
+{
+    lit = 1;
+    set_color(color);
+    next_change = kilo_ticks + ms_to_ticks(FLASH_MS);
+}
+
+/* Looks whether the LED must change, and returns at once. */
 void flash(void)
 {
     if (kilo_ticks < next_change) {
@@ -64,26 +71,21 @@ void flash(void)
     if (lit) {
         lit = 0;
         set_color(RGB(0, 0, 0));
-        next_change = kilo_ticks + ms_to_ticks(tens == 0 && ones == 0 ? PAUSE_MS : GAP_MS);
-    } else if (tens > 0) {
+        next_change = kilo_ticks + ms_to_ticks(tens || ones || zero ? GAP_MS : PAUSE_MS);
+    } else if (tens) {
         tens--;
-        lit = 1;
-        set_color(RGB(3, 0, 0));
-        next_change = kilo_ticks + ms_to_ticks(FLASH_MS);
-    } else if (ones > 0) {
+        light(RGB(3, 0, 0));
+    } else if (ones) {
         ones--;
-        lit = 1;
-        set_color(RGB(0, 3, 0));
-        next_change = kilo_ticks + ms_to_ticks(FLASH_MS);
-    } else if (distance != 0) {
+        light(RGB(0, 3, 0));
+    } else if (zero) {
+        zero = 0;
+        light(RGB(0, 1, 0));
+    } else if (distance) {
         tens = distance / 10;
         ones = distance % 10;
+        zero = ones == 0;
         distance = 0;
-        if (ones == 0) {
-            lit = 1;
-            set_color(RGB(0, 1, 0)); /* dim: this number has no single millimetres */
-            next_change = kilo_ticks + ms_to_ticks(FLASH_MS);
-        }
     }
 }
 

@@ -23,6 +23,8 @@ VECTOR_COMPARATOR = 4 * 23
 
 SLEEPING, IDLE, BATTERY, SETUP, RUNNING, CHARGING, MOVING = range(7)
 
+CALIBRATED = EepromMap(uid=1)
+
 OFF, WHITE = (0, 0, 0), (3, 3, 3)
 RED, GREEN, BLUE, YELLOW = (3, 0, 0), (0, 3, 0), (0, 0, 3), (3, 3, 0)
 
@@ -35,8 +37,9 @@ def program(name):
 class Robot:
     """One chip, calibrated and with a full battery unless told otherwise."""
 
-    def __init__(self, firmware, eeprom=EepromMap(uid=1), **options):
+    def __init__(self, firmware, eeprom=None, **options):
         self.program = program(firmware) if isinstance(firmware, str) else firmware
+        eeprom = CALIBRATED if eeprom is None else eeprom
         content = eeprom.pack() if isinstance(eeprom, EepromMap) else eeprom
         self.chip = Chip(self.program, eeprom=content, **options)
         self.chip.watch_pins("PB0", "PB4", "PB5")
@@ -130,7 +133,7 @@ class Robot:
         return self.cycle
 
     def call(self, function, *arguments, byte=False):
-        """Call a function of up to two 16-bit arguments with interrupts off; gives result and cycles."""
+        """Call a function with interrupts off; gives its result and how many cycles it took."""
         chip = self.chip
         chip.write("SREG", 0)
         for i, argument in enumerate(arguments):
@@ -151,7 +154,7 @@ class Robot:
         return result, chip.cycle - start
 
     def interrupts(self, vector, until):
-        """Cost of each interrupt through `vector` before cycle `until`: response to RETI, inclusive."""
+        """Cost of each interrupt through `vector` before cycle `until`, from response to RETI."""
         costs = []
         while self.chip.run_until(pc=vector, max_cycles=until - self.cycle) == "breakpoint":
             start, sp = self.cycle, self.chip.sp

@@ -1,4 +1,4 @@
-"""The committed binaries are what the sources give, and say nothing about the machine that built them."""
+"""The committed binaries are what the sources give and name no machine."""
 
 import json
 import os
@@ -13,7 +13,26 @@ from .bench import FIRMWARE
 
 TOOL = FIRMWARE.parent / "tools" / "build_firmware.py"
 IMAGES = sorted(path.stem for path in FIRMWARE.glob("*/*.elf"))
-PROGRAMS = ["blink", "bootloader", "disperse", "distance_reporter", "edge_following", "follow_leader", "gradient", "listener", "move", "move_nonblocking", "move_to_light", "ohc", "orbit_planet", "orbit_star", "random_walk", "speaker", "sync", "timing_probe"]
+PROGRAMS = [
+    "blink",
+    "bootloader",
+    "disperse",
+    "distance_reporter",
+    "edge_following",
+    "follow_leader",
+    "gradient",
+    "listener",
+    "move",
+    "move_nonblocking",
+    "move_to_light",
+    "ohc",
+    "orbit_planet",
+    "orbit_star",
+    "random_walk",
+    "speaker",
+    "sync",
+    "timing_probe",
+]
 
 
 def run_tool(*arguments, **environment):

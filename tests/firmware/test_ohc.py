@@ -1,4 +1,4 @@
-"""The overhead controller: packets in on the serial line, frames out on PD3 (hardware reference, section 8)."""
+"""The overhead controller: packets in by wire, frames out on PD3 (hardware reference, 8)."""
 
 import itertools
 
@@ -46,9 +46,7 @@ def test_a_command_is_repeated_every_10_4_ms_until_stopped(ohc):
     frames = ohc.sent()
     assert len(frames) == 10
     assert {frame for _, frame in frames} == {Message.make(MessageType.RUN).pack()}
-    periods = {
-        later - earlier for (earlier, _), (later, _) in itertools.pairwise(frames)
-    }
+    periods = {later - earlier for (earlier, _), (later, _) in itertools.pairwise(frames)}
     assert all(period / MS == pytest.approx(10.41, abs=0.05) for period in periods)
     ohc.tell(cp.stop(), wait_ms=20)
     count = len(ohc.sent())
@@ -92,10 +90,7 @@ def test_a_page_goes_out_as_22_messages(ohc):
     ohc.tell(cp.boot_page(17, page), wait_ms=130)
     frames = ohc.sent()
     assert [frame for _, frame in frames] == [m.pack() for m in cp.page_messages(17, page)]
-    gaps = [
-        later - earlier - 34_968
-        for (earlier, _), (later, _) in itertools.pairwise(frames)
-    ]
+    gaps = [later - earlier - 34_968 for (earlier, _), (later, _) in itertools.pairwise(frames)]
     assert min(gaps) >= 570  # receivers need that
     assert max(gaps) < 3000
     assert frames[-1][0] - frames[0][0] < 100 * MS

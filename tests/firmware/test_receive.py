@@ -1,4 +1,4 @@
-"""The receiver: clock tolerance, amplitudes, what each pulse costs (hardware reference, 1, 4.3-4.5)."""
+"""The receiver: clock tolerance, amplitudes, cost of a pulse (hardware reference, 1, 4.3-4.5)."""
 
 import random
 
@@ -203,7 +203,7 @@ def test_timeout_and_stray_cost():
 
 
 def test_an_overheard_message_survives_our_own_aborted_attempt():
-    """In the public library the pulse that made us give up is lost, and the message with it (Q9)."""
+    """In the public library the pulse that made us give up is lost with its message (Q9)."""
     robot = Robot("random_walk", EepromMap(uid=3)).obey(MessageType.RUN).run(20 * TICK)
     snapshot, sent = robot.chip.snapshot(), len(robot.edges("PB0"))
     robot.run(17 * TICK)

@@ -37,8 +37,8 @@ def test_registers_after_boot():
     chip = Robot("blink").run(5000).chip
     registers = {
         "TCCR0A": 0, "TCCR0B": 5, "OCR0A": 255, "TIMSK0": 2, "TCCR1A": 0, "TCCR1B": 0, "TIMSK1": 2,
-        "TCCR2A": 0xA1, "TCCR2B": 2, "ACSR": 0x0B, "DIDR1": 3, "ADCSRA": 0xA3, "ADCSRB": 1, "ADMUX": 0,
-        "DDRB": 0, "PORTB": 0, "PORTC": 0, "PORTD": 4,
+        "TCCR2A": 0xA1, "TCCR2B": 2, "ACSR": 0x0B, "DIDR1": 3, "ADCSRB": 1, "ADMUX": 0,
+        "ADCSRA": 0xA3, "DDRB": 0, "PORTB": 0, "PORTC": 0, "PORTD": 4,
     }  # fmt: skip
     assert {name: chip.read(name) for name in registers} == registers
     assert chip.read("OCR1AL") | chip.read("OCR1AH") << 8 == 2959
@@ -116,8 +116,9 @@ def test_motors_keep_running_when_somebody_else_is_programmed(foreign):
 
 
 @pytest.mark.parametrize(
-    ("counts", "color"), [(700, GREEN), (683, GREEN), (682, BLUE), (649, BLUE), (648, YELLOW), (614, RED), (0, RED)]
-)  # fmt: skip
+    ("counts", "color"),
+    [(700, GREEN), (683, GREEN), (682, BLUE), (649, BLUE), (648, YELLOW), (614, RED), (0, RED)],
+)
 def test_voltage_is_shown_as_a_colour(counts, color):
     robot = Robot("blink")
     robot.set_counts(battery=counts)

@@ -163,7 +163,7 @@ def test_first_message_comes_at_the_next_tick_after_long_idling():
 
 
 def test_cost_of_a_tick():
-    """Hardware reference 4.4: 132 not due, 121 while receiving, 153-161 due but nothing to say, 35442 sending."""
+    """Hardware reference 4.4: 132 not due, 161 due but nothing to say, 35442 sending."""
     idle = Robot("blink").interrupts(VECTOR_TICK, until=20 * TICK)
     assert max(idle) <= 132
     silent = Robot("gradient", EepromMap(uid=9)).obey(MessageType.RUN).run(20 * TICK)
