@@ -6,6 +6,8 @@ everything happen that is due by then, so that peripherals never see time run ba
 
 from __future__ import annotations
 
+from enum import IntEnum
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -48,6 +50,7 @@ from avrswarm.chip.registers import (
     MCUSR,
     OCR0B,
     OCR1BH,
+    OCR2A,
     OCR2B,
     OSCCAL,
     PCICR,
@@ -89,6 +92,26 @@ EXISTS = np.zeros(0x100, dtype=np.bool_)
 EXISTS[list(REGISTERS.values())] = True
 
 
+class Touch(IntEnum):
+    """How a loop under probe depends on the I/O space (bits of ``io_touched``)."""
+
+    STABLE_READ = 1  # read something that only an event can change
+    VOLATILE = 2  # read something that changes with time, or wrote something
+
+
+DYNAMIC = EXISTS.copy()
+"""Which registers are more than a byte that keeps what was written."""
+DYNAMIC[
+    [
+        *(DDRB + offset for offset in (0, 1, 3, 4, 6, 7)),
+        *(REGISTERS[name] for name in ("GPIOR0", "GPIOR1", "GPIOR2", "EIMSK", "EICRA", "GTCCR", "SMCR")),
+        *(REGISTERS[name] for name in ("MCUSR", "PRR", "OSCCAL", "PCICR", "PCMSK0", "PCMSK1", "PCMSK2")),
+        *(REGISTERS[name] for name in ("TIMSK0", "TIMSK1", "TIMSK2", "ADMUX", "ADCSRB", "DIDR0", "DIDR1")),
+        *(REGISTERS[name] for name in ("TCCR0A", "TCCR0B", "TCCR1A", "TCCR1B", "TCCR2A", "TCCR2B")),
+    ]
+] = False
+
+
 @kernel
 def is_flag_register(address: int) -> bool:
     """Tell registers in which SBI and CBI touch only the named bit: writing 1 acts, writing 0 does nothing."""
@@ -105,11 +128,27 @@ def is_flag_register(address: int) -> bool:
 @kernel
 def read_io(c: ChipRow, tape: NDArray[np.int64], address: int, cycle: int) -> int:
     """Return what the CPU reads from the I/O register ``address`` in ``cycle``."""
+    if not DYNAMIC[address]:
+        return int(c.memory[address])
     if c.next_event <= cycle:
         handle_due(c, tape, cycle)
+    if address == ACSR:
+        c.io_touched |= Touch.STABLE_READ
+        return analog_comparator.read(c)
+    c.io_touched |= Touch.VOLATILE
     value = _read(c, tape, address, cycle)
     update_next_event(c)
     return value
+
+
+@kernel
+def _changes_nothing(c: ChipRow, address: int, value: int) -> bool:
+    """Tell writes that leave everything as it is; programs repeat them in their main loops."""
+    if PINB <= address <= PORTD:
+        return (address - PINB) % 3 != 0 and int(c.memory[address]) == value
+    if address == OCR2A or address == OCR2B:
+        return c.timers[2].buffer[address - OCR2A] == value
+    return False
 
 
 @kernel
@@ -122,8 +161,6 @@ def _read(c: ChipRow, tape: NDArray[np.int64], address: int, cycle: int) -> int:
         return timer0.read(c, address, cycle)
     if TCCR2A <= address <= OCR2B or address == TIFR2:
         return timer2.read(c, address, cycle)
-    if address == ACSR:
-        return analog_comparator.read(c)
     if address == ADCL or address == ADCH or address == ADCSRA:
         return adc.read(c, address, cycle)
     if EECR <= address <= EEARH:
@@ -150,10 +187,7 @@ def _read(c: ChipRow, tape: NDArray[np.int64], address: int, cycle: int) -> int:
 @kernel
 def _catch_up_outputs(c: ChipRow, edge: int) -> None:
     """Bring the timers that drive pins, and the transmitter, up to date."""
-    for timer in range(3):
-        if c.timers[timer].output_mode[0] or c.timers[timer].output_mode[1]:
-            timer_unit.catch_up(c, timer, edge)
-            timer_unit.schedule(c, timer)
+    timer_unit.catch_up_outputs(c, edge)
     usart.refresh_txd(c, edge)
 
 
@@ -181,6 +215,9 @@ def write_io(c: ChipRow, tape: NDArray[np.int64], address: int, value: int, edge
     The interrupt request that the boundary at ``edge`` will act on is sampled before: it saw the last
     cycle of the writing instruction, in which the write had not landed yet.
     """
+    if _changes_nothing(c, address, value):
+        return
+    c.io_touched |= Touch.VOLATILE
     if c.next_event < edge:
         handle_due(c, tape, edge - 1)
     c.sampled = c.requests
@@ -194,8 +231,7 @@ def write_io(c: ChipRow, tape: NDArray[np.int64], address: int, value: int, edge
 @kernel
 def _write(c: ChipRow, address: int, value: int, edge: int) -> None:
     if PINB <= address <= PORTD:
-        if PINB < address:
-            _catch_up_outputs(c, edge)
+        _catch_up_outputs(c, edge)
         gpio.write_port(c, address, value, edge)
         if (address - DDRB) % 3 == 0:
             _update_wants(c)

@@ -18,8 +18,8 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from avrswarm.chip import sleep
-from avrswarm.chip.bus import EXISTS, is_flag_register, read_io, write_io
+from avrswarm.chip import idle, sleep
+from avrswarm.chip.bus import EXISTS, Touch, is_flag_register, read_io, write_io
 from avrswarm.chip.faults import Fault, report
 from avrswarm.chip.interrupts import INTERRUPT_ENTRY_CYCLES, acknowledge, lowest
 from avrswarm.chip.peripherals import self_programming, timer_unit, watchdog
@@ -176,9 +176,13 @@ def run(
     flash: NDArray[np.uint16],
     code: NDArray[np.uint32],
     tape: NDArray[np.int64],
+    scratch: NDArray[np.uint8],
     stop: int,
 ) -> int:
-    """Run to the first instruction boundary at or after cycle ``stop``; return a ``Stop``."""
+    """Run to the first instruction boundary at or after cycle ``stop``; return a ``Stop``.
+
+    ``scratch`` is room for one copy of the data space, used while a loop is being probed.
+    """
     data = c.memory
     rewind_tape(c, tape)
     cycle = c.cycle
@@ -194,11 +198,16 @@ def run(
     t_flag = status >> 6 & 1
     i_flag = status >> 7
     reason = Stop.CYCLES.value
+    probing = 0  # instructions executed since a probe began
+    probe_pc, probe_sp, probe_status, probe_cycle = 0, 0, 0, 0
 
     while True:
         # ---- instruction boundary: events, resets, sleep, interrupts --------------------------------
         if c.next_event < min(cycle, stop):
             handle_due(c, tape, min(cycle, stop) - 1)
+            probing = 0
+            if c.idle_reads_io:
+                c.idle_period = 0
         if c.reset_cause:
             c.cycle = cycle
             reset(c)
@@ -206,6 +215,8 @@ def run(
             pc = c.pc
             sp = byte(data, SPL) | byte(data, SPH) << 8
             carry, zero, negative, overflow, sign, half, t_flag, i_flag = 0, 1, 0, 0, 0, 0, 0, 0
+            probing = 0
+            idle.disturb(c, cycle)
         if c.fault:
             reason = Stop.FAULT.value
             break
@@ -218,6 +229,7 @@ def run(
         if c.asleep:
             if i_flag and c.requests & sleep.wakes(c):
                 cycle = sleep.wake(c, cycle)
+                idle.disturb(c, cycle)
             elif c.stop_when_halted and not sleep.can_ever_wake(c, i_flag != 0):
                 reason = Stop.HALTED.value
                 break
@@ -234,8 +246,11 @@ def run(
             i_flag = 0
             pc = c.vector_base + 2 * vector
             cycle += INTERRUPT_ENTRY_CYCLES
+            probing = 0
+            idle.disturb(c, cycle)
             continue
         limit = horizon(c, i_flag, cycle, stop)
+        ceiling = NEVER  # how far a probe lets instructions run
         if c.rww_busy:
             if pc < self_programming.NRWW_START:
                 c.fault = Fault.BUSY_FLASH
@@ -243,6 +258,39 @@ def run(
                 reason = Stop.FAULT.value
                 break
             limit = min(limit, cycle)
+        elif c.skip_idle and limit - cycle > idle.WORTH_SKIPPING and not c.requests:
+            # A loop that comes back to the same state without touching the I/O space will go on doing so
+            # until the next event: find its period once, then jump.
+            status = pack_sreg(carry, zero, negative, overflow, sign, half, t_flag, i_flag)
+            if probing:
+                if c.io_touched & Touch.VOLATILE or probing > idle.LONGEST_PROBE:
+                    probing = 0
+                    idle.give_up(c, cycle)
+                elif pc == probe_pc:
+                    if sp == probe_sp and status == probe_status and idle.same_memory(data, scratch):
+                        c.idle_period = cycle - probe_cycle
+                        c.idle_reads_io = c.io_touched & Touch.STABLE_READ
+                        c.probe_wait = idle.SHORTEST_WAIT
+                    else:
+                        idle.give_up(c, cycle)
+                    probing = 0
+            if c.idle_period:
+                skipped = (limit - cycle) // c.idle_period * c.idle_period
+                if c.held_until > cycle:
+                    c.held_until += skipped
+                cycle += skipped
+            elif probing:
+                probing += 1
+                ceiling = cycle
+            elif cycle - c.calm_since >= c.probe_wait:
+                idle.copy_memory(data, scratch)
+                probe_pc, probe_sp, probe_status, probe_cycle = pc, sp, status, cycle
+                c.io_touched = 0
+                probing = 1
+                ceiling = cycle
+            else:
+                ceiling = c.calm_since + c.probe_wait
+            limit = min(limit, ceiling)
 
         # ---- instructions ---------------------------------------------------------------------------
         while cycle <= limit:
@@ -614,7 +662,7 @@ def run(
                     if not i_flag:  # I lands with the next instruction's start: that one runs first
                         i_flag = 1
                         c.held_until = max(c.held_until, cycle + 1)
-                        limit = horizon(c, 1, cycle, stop)
+                        limit = min(horizon(c, 1, cycle, stop), ceiling)
                     continue
                 case Op.CLC:
                     carry = 0
@@ -706,7 +754,7 @@ def run(
                     if not i_flag:  # one instruction of the interrupted program runs before the next interrupt
                         i_flag = 1
                         c.held_until = max(c.held_until, cycle + 1)
-                    limit = horizon(c, 1, cycle, stop)
+                    limit = min(horizon(c, 1, cycle, stop), ceiling)
                     continue
                 case Op.BREQ:
                     cycle += 1
@@ -719,6 +767,30 @@ def run(
                     if zero != 0:
                         pc = b
                         cycle += 1
+                    continue
+                case Op.BRNE_DELAY_SBIW:
+                    cycle += 1
+                    if zero != 0:
+                        pc = b
+                        cycle += 1
+                        if cycle < limit and c.skip_idle:
+                            cycle = idle.skip_sbiw_loop(data, int(code[b]) & 0xFFFFFFFF, cycle, limit)
+                    continue
+                case Op.BRNE_DELAY_DEC:
+                    cycle += 1
+                    if zero != 0:
+                        pc = b
+                        cycle += 1
+                        if cycle < limit and c.skip_idle:
+                            cycle = idle.skip_dec_loop(data, int(code[b]) & 0xFFFFFFFF, cycle, limit)
+                    continue
+                case Op.BRNE_DELAY_SUBI:
+                    cycle += 1
+                    if zero != 0:
+                        pc = b
+                        cycle += 1
+                        if cycle < limit and c.skip_idle:
+                            cycle = idle.skip_subi_loop(data, code, b, a, cycle, limit)
                     continue
                 case Op.BRCS:
                     cycle += 1
@@ -1096,6 +1168,7 @@ def run(
                         handle_due(c, tape, cycle - 1)
                     watchdog.restart(c, cycle)
                     update_next_event(c)
+                    c.io_touched |= Touch.VOLATILE
                     limit = -1
                     continue
                 case Op.BREAK:  # without a debugger a one-cycle no-op (DWEN unprogrammed)
@@ -1139,7 +1212,7 @@ def run(
                     i_flag = value >> 7
                     if raised:
                         c.held_until = max(c.held_until, cycle + 1)
-                        limit = horizon(c, 1, cycle, stop)
+                        limit = min(horizon(c, 1, cycle, stop), ceiling)
                     continue
                 if address == SPL:
                     sp = sp & 0xFF00 | value
@@ -1159,15 +1232,15 @@ def run(
                     data[a] = sp >> 8
                     continue
                 data[a] = read_data(c, tape, address, cycle - 1, here)
-                limit = horizon(c, i_flag, cycle - 1, stop)
+                limit = min(horizon(c, i_flag, cycle - 1, stop), ceiling)
                 continue
             elif access == Access.IN:
                 data[a] = read_data(c, tape, address, cycle - 1, here)
-                limit = horizon(c, i_flag, cycle - 1, stop)
+                limit = min(horizon(c, i_flag, cycle - 1, stop), ceiling)
                 continue
             elif access >= Access.SKIP_IF_CLEAR:
                 value = read_data(c, tape, address, cycle - 1, here)
-                limit = horizon(c, i_flag, cycle - 1, stop)
+                limit = min(horizon(c, i_flag, cycle - 1, stop), ceiling)
                 if (value & a != 0) == (access == Access.SKIP_IF_SET):
                     words = 1 + (b >> 15)
                     pc = (pc + words) & PC_MASK
@@ -1192,7 +1265,7 @@ def run(
             elif i_flag and c.sampled_at == cycle and c.sampled:
                 limit = -1
             else:
-                limit = horizon(c, i_flag, cycle, stop)
+                limit = min(horizon(c, i_flag, cycle, stop), ceiling)
 
         if reason != Stop.CYCLES:
             break

@@ -34,10 +34,11 @@ def run_chip(
     flash: NDArray[np.uint16],
     code: NDArray[np.uint32],
     tape: NDArray[np.int64],
+    scratch: NDArray[np.uint8],
     stop: int,
 ) -> int:
     """Run one chip to the first instruction boundary at or after cycle ``stop``."""
-    return run(chips[robot], flash, code, tape, stop)
+    return run(chips[robot], flash, code, tape, scratch, stop)
 
 
 @entry
@@ -53,6 +54,7 @@ def bench(
         c.reset_cause = value
         reset.reset(c)
         return 0
+    c.idle_period = 0
     rewind_tape(c, tape)
     _keep_boundary(c, tape)
     if what == Bench.READ:
@@ -61,6 +63,7 @@ def bench(
         sampled = c.sampled
         write_io(c, tape, address, value, c.cycle)
         c.sampled = sampled
+        c.stall = 0  # no CPU was halted: the bench wrote
     elif what == Bench.SETTLE:
         settle(c, tape, c.cycle - 1 + value)
     elif what == Bench.PEEK_ALL:

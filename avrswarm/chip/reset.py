@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from avrswarm.chip import idle
 from avrswarm.chip.peripherals import (
     adc,
     clock,
@@ -32,7 +33,7 @@ from avrswarm.chip.registers import (
 from avrswarm.chip.schedule import update_next_event
 from avrswarm.chip.state import NEVER, TIME_UNITS_PER_SECOND, ChipRow
 from avrswarm.isa.decode import FLASH_WORDS, PC_MASK
-from avrswarm.jit import entry, kernel
+from avrswarm.jit import kernel
 
 PORF, EXTRF, BORF, WDRF = 0x01, 0x02, 0x04, 0x08
 RAM_END = 0x8FF
@@ -95,7 +96,7 @@ def reset(c: ChipRow) -> None:
     twi.power_on(c)
     clock.on_reset(c, edge)
     watchdog.on_reset(c, edge)
-    eeprom.schedule(c)
+    eeprom.on_reset(c, edge)
     adc.schedule(c)
     for port in range(3):
         gpio.refresh(c, port, edge)
@@ -140,12 +141,9 @@ def power_on(c: ChipRow, rc_period: int) -> None:
     eeprom.power_on(c)
     clock.power_on(c)
     watchdog.power_on(c)
+    c.skip_idle = 1
+    c.probe_wait = idle.SHORTEST_WAIT
     c.reset_cause = PORF
     c.cycle = 0
     reset(c)
 
-
-@entry
-def power_on_chip(chips, robot, rc_period):  # type: ignore[no-untyped-def]
-    """Power on one chip of a swarm."""
-    power_on(chips[robot], rc_period)

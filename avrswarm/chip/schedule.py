@@ -99,6 +99,7 @@ def _play_tape(c: ChipRow, tape: NDArray[np.int64], now: int) -> None:
 def _drive_pin(c: ChipRow, pin: int, level: int, edge: int) -> None:
     port = pin >> 3
     bit = 1 << (pin & 7)
+    timer_unit.catch_up_outputs(c, edge - 1)
     if level == 2:
         c.outside_driven[port] &= ~bit
     else:

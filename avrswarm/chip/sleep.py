@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from avrswarm.chip.peripherals import adc, clock, timer_unit, usart
+from avrswarm.chip.peripherals import adc, clock, spi, timer_unit, twi, usart
 from avrswarm.chip.registers import ADCSRA, EIMSK, SMCR
 from avrswarm.chip.schedule import update_next_event
 from avrswarm.chip.state import NEVER, ChipRow, Source
@@ -51,10 +51,9 @@ def fall_asleep(c: ChipRow, edge: int) -> None:
         for timer in range(3):
             timer_unit.catch_up(c, timer, edge)
             c.next[Source.TIMER0 + timer] = NEVER
-        usart.catch_up_tx(c, edge)
-        c.next[Source.USART_TX] = NEVER
-        c.next[Source.USART_RX] = NEVER
-        c.next[Source.SPI] = NEVER
+        usart.stop_clock(c, edge)
+        spi.stop_clock(c, edge)
+        twi.stop_clock(c, edge)
         if mode != ADC_NOISE_REDUCTION:
             c.next[Source.ADC] = NEVER
     update_next_event(c)

@@ -21,8 +21,8 @@ DATA_SIZE = 0x900
 SRAM_START = 0x100
 EEPROM_SIZE = 0x400
 PAGE_WORDS = 64
-LOG_SIZE = 128
-REPORT_SIZE = 12
+LOG_SIZE = 64
+REPORT_SIZE = 8
 DELAYED_SIZE = 8
 
 TIME_UNITS_PER_SECOND = 10**14
@@ -117,6 +117,12 @@ class ChipRow:
     fault: int  # a Fault, 0 = none
     fault_address: int
     last_erased: int  # word address of the erased word executed last
+    skip_idle: int  # 1: jump over idle loops in closed form (never changes a result)
+    io_touched: int  # what a probed loop did to the I/O space: see `bus.Touch`
+    idle_period: int  # cycles after which the running loop repeats exactly; 0 = not known
+    idle_reads_io: int  # 1: that loop reads I/O registers that events may change
+    calm_since: int  # cycle of the last interrupt, wake or failed probe
+    probe_wait: int  # calm cycles to wait before the next probe
     report_count: int
     reports: Annotated[NDArray[np.int64], (REPORT_SIZE, 4)]  # kind, cycle, pc, address
     log_count: int
@@ -184,7 +190,7 @@ class ChipRow:
     rww_busy: int
     page_loaded: Annotated[NDArray[np.uint8], (PAGE_WORDS,)]  # 1: this word of the buffer was filled
     page_buffer: Annotated[NDArray[np.uint16], (PAGE_WORDS,)]
-    fuses: Annotated[NDArray[np.uint8], (4,)]  # low, lock, extended, high: in the order LPM reads them
+    fuses: Annotated[NDArray[np.int64], (4,)]  # low, lock, extended, high: in the order LPM reads them
     oscillator_calibration: int
 
     # --- watchdog ---------------------------------------------------------------------------------
@@ -258,7 +264,10 @@ def _dtype_of(row: type) -> np.dtype[Any]:
             continue
         element = _element_type(array)
         fields.append((name, element, shape))
-    return np.dtype(fields, align=True)
+    layout = np.dtype(fields, align=True)
+    # Padding is not copied reliably and would make equal chips look different in a digest.
+    assert layout.itemsize == np.dtype(fields).itemsize, f"{row.__name__} has padding"
+    return layout
 
 
 def _element_type(array: Any) -> Any:  # noqa: ANN401 - walks typing internals

@@ -104,10 +104,54 @@ def decode_word(address: int, word: int, following: int) -> int:
 
 @kernel
 def decode_range(flash: NDArray[np.uint16], code: NDArray[np.uint32], first: int, count: int) -> None:
-    """Decode ``count`` words from ``first`` on, and the word before, whose length or skip may depend on them."""
+    """Decode ``count`` words from ``first`` on, and those around whose meaning depends on them."""
     for address in range(first - 1, first + count):
         here = address & PC_MASK
         code[here] = decode_word(here, int(flash[here]), int(flash[(here + 1) & PC_MASK]))
+    for address in range(first, first + count + _LONGEST_DELAY_LOOP):
+        _mark_delay_loop(code, address & PC_MASK)
+
+
+_LONGEST_DELAY_LOOP = 5  # words: subi, three times sbci, brne
+
+
+@kernel
+def _mark_delay_loop(code: NDArray[np.uint32], here: int) -> None:
+    """Turn the branch that closes a counted delay loop into one the core has a closed form for."""
+    branch = int(code[here]) & 0xFFFFFFFF
+    op = branch & 0xFF
+    if op == Op.BRNE_DELAY_DEC or op == Op.BRNE_DELAY_SBIW or op == Op.BRNE_DELAY_SUBI:
+        op = Op.BRNE.value  # the words before it may have changed
+    elif op != Op.BRNE:
+        return
+    target = branch >> 16
+    length = (here - target) & PC_MASK
+    counted = 0
+    if length == 1:
+        word = int(code[target]) & 0xFFFFFFFF
+        if word & 0xFF == Op.DEC:
+            op = Op.BRNE_DELAY_DEC.value
+        elif word & 0xFF == Op.SBIW and word >> 16 == 1:
+            op = Op.BRNE_DELAY_SBIW.value
+    elif 2 <= length <= 4:
+        if _counts_down(code, target, length):
+            op = Op.BRNE_DELAY_SUBI.value
+            counted = length
+    code[here] = _pack(op, counted, target)
+
+
+@kernel
+def _counts_down(code: NDArray[np.uint32], first: int, count: int) -> bool:
+    """Tell whether ``count`` words are ``subi r, 1`` and then ``sbci s, 0`` on other registers each."""
+    seen = 0
+    for number in range(count):
+        word = int(code[(first + number) & PC_MASK]) & 0xFFFFFFFF
+        register = 1 << (word >> 8 & 0xFF)
+        wanted = Op.SUBI if number == 0 else Op.SBCI
+        if word & 0xFF != wanted or word >> 16 != (1 if number == 0 else 0) or seen & register:
+            return False
+        seen |= register
+    return True
 
 
 @entry

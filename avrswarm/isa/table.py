@@ -138,6 +138,9 @@ class Op(IntEnum):
     BRIE = auto()
     BRCC = auto()
     BRNE = auto()
+    BRNE_DELAY_DEC = auto()  # brne that closes `dec r ; brne`, a counted delay loop
+    BRNE_DELAY_SBIW = auto()  # `sbiw r, 1 ; brne`
+    BRNE_DELAY_SUBI = auto()  # `subi r, 1 ; sbci r, 0 ; ... ; brne`, operand a = bytes counted
     BRPL = auto()
     BRVC = auto()
     BRGE = auto()

@@ -109,6 +109,7 @@ def tick(t: TimerRow) -> int:
 def _tick_fast(t: TimerRow, count: int, blocked: int) -> int:
     changed = 0
     at_top = count == top_of(t)
+    wraps = at_top or count == t.maximum  # TCNT written above TOP runs on to MAX
     for channel in range(2):
         mode = t.output_mode[channel]
         old = t.level[channel]
@@ -116,7 +117,7 @@ def _tick_fast(t: TimerRow, count: int, blocked: int) -> int:
             t.tifr |= OCFA << channel
             if mode:
                 _act(t, channel, mode)
-        if at_top and mode >= 2:  # DS 15.7.3: the opposite action at BOTTOM; it wins, so OCR = TOP is constant
+        if wraps and mode >= 2:  # DS 15.7.3: the opposite action at BOTTOM; it wins, so OCR = TOP is constant
             _act(t, channel, 5 - mode)
         if t.level[channel] != old and mode:
             changed |= 1 << channel
@@ -124,11 +125,12 @@ def _tick_fast(t: TimerRow, count: int, blocked: int) -> int:
         t.tifr |= TOV
         if t.top_source == TopSource.ICR:
             t.tifr |= ICF
-        # DS table 15-8 "update at BOTTOM": with the step TOP -> BOTTOM, so that no pulse is malformed.
+    if wraps:
+        # DS table 15-8 "update at BOTTOM": with the step to BOTTOM, so that no pulse is malformed.
         _load_buffers(t)
         t.count = 0
     else:
-        t.count = 0 if count == t.maximum else count + 1
+        t.count = count + 1
     return changed
 
 
@@ -136,7 +138,7 @@ def _tick_fast(t: TimerRow, count: int, blocked: int) -> int:
 def _tick_phase(t: TimerRow, count: int, blocked: int) -> int:
     top = top_of(t)
     changed = 0
-    at_top = count == top or (count == t.maximum and not t.down)
+    at_top = count == top
     at_bottom = count == 0
     loads = at_top if t.waveform == Waveform.PHASE else at_bottom
     old_a, old_b = t.compare[0], t.compare[1]
@@ -144,6 +146,8 @@ def _tick_phase(t: TimerRow, count: int, blocked: int) -> int:
         t.down = 1
         if t.top_source == TopSource.ICR:
             t.tifr |= ICF
+    elif count == t.maximum:
+        t.down = 1  # TCNT written above TOP: MAX turns it round
     if at_bottom:
         t.down = 0
         t.tifr |= TOV
@@ -158,7 +162,7 @@ def _tick_phase(t: TimerRow, count: int, blocked: int) -> int:
                 changed |= _act(t, channel, 1) << channel
             elif mode >= 2:  # non-inverting: clear on the way up, set on the way down
                 changed |= _act(t, channel, 5 - mode if t.down else mode) << channel
-        elif loads and old == count and mode >= 2:
+        elif loads and old == count and t.compare[channel] != count and mode >= 2:
             # DS 15.7.4: the old value matched TOP (or BOTTOM) and the new one does not: the pin takes the
             # level that a match further on would have given it.
             changed |= _act(t, channel, mode if at_top else 5 - mode) << channel
@@ -245,15 +249,26 @@ def catch_up(c: ChipRow, timer: int, edge: int) -> None:
         if t.tifr != before:
             _trigger_adc(c, timer, t.tifr & ~before, happened_at)
         if changed:
+            # Ports are told late, but the last two changes apart: PINx shows the level one cycle before.
+            if pins_changed and (t.watched or happened_at == edge):
+                refresh_outputs(c, timer, pins_changed, changed_at)
+                pins_changed = 0
             pins_changed |= changed
             changed_at = happened_at
-            if t.watched:
-                refresh_outputs(c, timer, changed, happened_at)
     t.at = edge
-    if pins_changed and not t.watched:
+    if pins_changed:
         refresh_outputs(c, timer, pins_changed, changed_at)
     if t.tifr != flags:
         publish(c, timer)
+
+
+@kernel
+def catch_up_outputs(c: ChipRow, edge: int) -> None:
+    """Bring the timers that drive pins up to date."""
+    for timer in range(3):
+        if c.timers[timer].output_mode[0] or c.timers[timer].output_mode[1]:
+            catch_up(c, timer, edge)
+            schedule(c, timer)
 
 
 @kernel

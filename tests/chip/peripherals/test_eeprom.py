@@ -260,12 +260,9 @@ def test_ready_interrupt_waits_for_flash_programming():
     assert chip._c.requests & requested
 
 
-NEEDS_ON_RESET = pytest.mark.xfail(reason="chip.reset does not call eeprom.on_reset yet")
-
 # ---- reset ---------------------------------------------------------------------------------------
 
 
-@NEEDS_ON_RESET
 def test_a_reset_does_not_stop_programming():
     chip = boot(select(0x155, 0x66), start(2, EERIE), sled())
     chip.run(cycles=40)
@@ -281,7 +278,6 @@ def test_a_reset_does_not_stop_programming():
     assert chip.read("EECR") in (0, 0x20)
 
 
-@NEEDS_ON_RESET
 def test_a_reset_closes_the_window():
     chip = idle()
     chip.write("EECR", EEMPE | EERIE)

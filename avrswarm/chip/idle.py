@@ -1,0 +1,105 @@
+"""Exact idle skipping: jump over what a waiting program does, without changing what comes out.
+
+Two kinds of waiting have a closed form. A counted delay loop is recognised when the program is decoded; all
+but its last iterations are skipped, and those run normally, so that flags come out right. Any other
+loop is probed: if the program comes back to an address with the same registers, flags and SRAM, and has
+neither written to the I/O space nor read anything there that changes with time, it will repeat exactly until
+the next event. The core then skips whole periods.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from avrswarm.chip.state import DATA_SIZE, SRAM_START, ChipRow
+from avrswarm.isa.decode import PC_MASK
+from avrswarm.isa.table import Op
+from avrswarm.jit import kernel
+
+# Trade-offs of speed only; no value here can change a result.
+WORTH_SKIPPING = 400  # cycles to the next event below which a probe cannot pay
+LONGEST_PROBE = 600  # instructions after which a loop is given up
+SHORTEST_WAIT = 300  # calm cycles before a probe
+LONGEST_WAIT = 1 << 18
+
+_WORD = 0xFFFFFFFF
+
+
+@kernel
+def disturb(c: ChipRow, cycle: int) -> None:
+    """Forget the proven loop: an interrupt, wake or reset changed what the program does."""
+    c.idle_period = 0
+    c.calm_since = cycle
+
+
+@kernel
+def give_up(c: ChipRow, cycle: int) -> None:
+    """Wait longer before the next probe: this program is busy."""
+    c.calm_since = cycle
+    c.probe_wait = min(2 * c.probe_wait, LONGEST_WAIT)
+
+
+@kernel
+def copy_memory(data: NDArray[np.uint8], scratch: NDArray[np.uint8]) -> None:
+    """Save the working registers and SRAM."""
+    for place in range(DATA_SIZE):
+        scratch[place] = data[place]
+
+
+@kernel
+def same_memory(data: NDArray[np.uint8], scratch: NDArray[np.uint8]) -> bool:
+    """Tell whether working registers and SRAM are as they were saved."""
+    different = 0
+    for place in range(32):
+        different |= int(data[place]) ^ int(scratch[place])
+    if different:
+        return False
+    for place in range(SRAM_START, DATA_SIZE):
+        different |= int(data[place]) ^ int(scratch[place])
+    return different == 0
+
+
+@kernel
+def skip_sbiw_loop(data: NDArray[np.uint8], word: int, cycle: int, limit: int) -> int:
+    """Skip iterations of ``sbiw r, 1 ; brne`` (4 cycles each) that end before ``limit``; return the cycle."""
+    if word & 0xFF != Op.SBIW:  # a breakpoint stands there
+        return cycle
+    register = word >> 8 & 0xFF
+    count = int(data[register]) & 0xFF | (int(data[register + 1]) & 0xFF) << 8
+    skipped = min(count - 1, (limit - cycle) // 4)
+    count -= skipped
+    data[register] = count & 0xFF
+    data[register + 1] = count >> 8
+    return cycle + 4 * skipped
+
+
+@kernel
+def skip_dec_loop(data: NDArray[np.uint8], word: int, cycle: int, limit: int) -> int:
+    """Skip iterations of ``dec r ; brne`` (3 cycles each)."""
+    if word & 0xFF != Op.DEC:
+        return cycle
+    register = word >> 8 & 0xFF
+    count = int(data[register]) & 0xFF
+    skipped = min(count - 1, (limit - cycle) // 3)
+    data[register] = count - skipped
+    return cycle + 3 * skipped
+
+
+@kernel
+def skip_subi_loop(
+    data: NDArray[np.uint8], code: NDArray[np.uint32], first: int, counted: int, cycle: int, limit: int
+) -> int:
+    """Skip iterations of ``subi ; sbci ; ... ; brne`` over ``counted`` bytes (``counted`` + 2 cycles each)."""
+    count = 0
+    for number in range(counted):
+        word = int(code[(first + number) & PC_MASK]) & _WORD
+        if word & 0xFF != (Op.SUBI if number == 0 else Op.SBCI):
+            return cycle
+        count |= (int(data[word >> 8 & 0xFF]) & 0xFF) << (8 * number)
+    skipped = min(count - 1, (limit - cycle) // (counted + 2))
+    count -= skipped
+    for number in range(counted):
+        word = int(code[(first + number) & PC_MASK]) & _WORD
+        data[word >> 8 & 0xFF] = count >> (8 * number) & 0xFF
+    return cycle + (counted + 2) * skipped
