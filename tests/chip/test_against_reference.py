@@ -12,13 +12,14 @@ import os
 
 import pytest
 
-from tests.reference.generate import generate
+from tests.reference import assemble as asm
+from tests.reference.generate import Case, generate
 from tests.reference.rows import ROWS
 
 from .lockstep import compare, make_chip
 
 FIRST = int(os.environ.get("AVRSWARM_REFERENCE_FIRST_SEED", "0"))
-SEEDS = int(os.environ.get("AVRSWARM_REFERENCE_SEEDS", "150"))
+SEEDS = int(os.environ.get("AVRSWARM_REFERENCE_SEEDS", "100"))
 
 
 class ChipView:
@@ -35,7 +36,8 @@ class ChipView:
         self.chip.run(cycles=cycles)
 
     def until(self, word, limit=300_000):
-        self.chip.run_until(pc=2 * word, max_cycles=limit)
+        if self.chip.pc != 2 * word:
+            self.chip.run_until(pc=2 * word, max_cycles=limit)
         assert self.chip.pc == 2 * word
         return self.chip.cycle
 
@@ -59,3 +61,32 @@ def test_row(check):
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
 def test_random_program(seed):
     compare(generate(seed))
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS // 25))
+def test_long_random_program(seed):
+    """Long enough for the slow prescaler taps and an EEPROM write."""
+    compare(generate(seed, cycles=120_000, themes=LONG_THEMES), every=200)
+
+
+LONG_THEMES = ("timers", "timer 1", "interrupts", "eeprom", "sleep", "gtccr")
+
+
+def test_watchdog_and_power_down():
+    """Interrupt mode in power-down and then both modes up to the reset, to the cycle."""
+    a = asm.Assembler()
+    a.absolute(asm.jmp, "main")
+    a.org(12)(asm.inc(20), asm.reti())
+    a.org(0x40).label("main")
+    a(asm.in_(22, asm.MCUSR), asm.sbrc(22, 3)).label("done").branch(asm.rjmp, "done")
+    a(asm.ldi(16, 2), asm.out(asm.TCCR0B, 16), asm.sts(asm.TCCR1B, 16), asm.sts(asm.TCCR2B, 16))
+    a(asm.ldi(16, 5), asm.out(asm.SMCR, 16), asm.wdr(), asm.ldi(16, 0x40), asm.sts(asm.WDTCSR, 16))
+    a(asm.sei(), asm.sleep(), asm.inc(21), asm.wdr(), asm.ldi(16, 0x18), asm.sts(asm.WDTCSR, 16))
+    a(asm.ldi(16, 0x48), asm.sts(asm.WDTCSR, 16))
+    a.label("loop")(asm.in_(23, asm.TCNT0)).branch(asm.rjmp, "loop")
+    compare(
+        Case(
+            seed=0, words=a.words(), stimuli=[], eeprom=[], cycles=390_000, themes=set(), listing=[]
+        ),
+        every=2000,
+    )

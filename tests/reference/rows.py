@@ -30,6 +30,7 @@ from .assemble import (
     EIFR,
     GTCCR,
     MCUCR,
+    MCUSR,
     OCR0A,
     OCR0B,
     OCR1AH,
@@ -1172,6 +1173,67 @@ def wdt_interrupt(bench):
     view.run(20)
     assert (view.data(20), view.data(WDTCSR)) == (1, 0x40)
     assert abs(view.until(12) - first - 128000) <= 2
+
+
+def unlock_watchdog(value):
+    """The timed sequence that writes all of WDTCSR: distance 3 between the stores."""
+    return put(WDTCSR, 0x18) + put(WDTCSR, value)
+
+
+def after_watchdog_reset(a):
+    """At the start of main: stay at "done" if this is a watchdog reset."""
+    a(in_(22, MCUSR), asm.sbrc(22, 3)).label("done").branch(rjmp, "done")
+
+
+@row("W05 C18 both modes: one interrupt, then a reset that keeps registers and SRAM")
+def wdt_both(bench):
+    def main(a):
+        after_watchdog_reset(a)
+        a(asm.wdr(), unlock_watchdog(0x48), put(0x0123, 0x5A), sei())
+        a.label("loop").branch(rjmp, "loop")
+
+    a = with_vectors(main, {6: inc(20) + asm.reti()})
+    view = bench(a.words())
+    view.run(129_000)
+    assert (view.data(20), view.data(WDTCSR)) == (1, 0x08)
+    view.until(a.word_address("done"))
+    assert 256_000 <= view.cycle <= 256_100
+    assert (view.data(20), view.data(0x0123)) == (1, 0x5A)
+    assert view.data(22) & 0x08
+    assert view.data(WDTCSR) & ~0x10 == 0x08
+    assert (view.data(0x5E), view.data(0x5D), view.data(SREG)) == (0x08, 0xFF, 0)
+
+
+@row("W07 WDRF forces WDE")
+def wdrf_forces_wde(bench):
+    def main(a):
+        a(in_(22, MCUSR), asm.sbrc(22, 3)).branch(rjmp, "again")
+        a(asm.wdr(), unlock_watchdog(0x08)).label("loop").branch(rjmp, "loop")
+        a.label("again")(asm.wdr(), unlock_watchdog(0x00), lds(20, WDTCSR), ldi(16, 0))
+        a(out(MCUSR, 16), unlock_watchdog(0x00), lds(21, WDTCSR)).label("end")(END)
+
+    a = with_vectors(main, {})
+    view = bench(a.words())
+    view.until(a.word_address("end"))
+    assert (view.data(20), view.data(21)) == (0x08, 0x00)
+
+
+@row("8.1 power-down ended by the watchdog; timers stand still")
+def power_down(bench):
+    def main(a):
+        a(asm.wdr(), put(WDTCSR, 0x40), ldi(16, 5), out(SMCR, 16), ldi(16, 1), out(TCCR0B, 16))
+        a(sei(), in_(20, TCNT0)).label("sleep")(asm.sleep())
+        a.label("loop").branch(rjmp, "loop")
+
+    a = with_vectors(main, {6: in_(21, TCNT0) + asm.reti()})
+    view = bench(a.words())
+    asleep = view.until(a.word_address("sleep")) + 1
+    awake = view.until(12)
+    assert 127_900 < awake - asleep < 128_020
+    view.run(1)
+    # IN TCNT0 is one cycle before SLEEP, which lands one cycle after its start: two counts.  Then
+    # clk_IO is back 4 + 3 cycles before the vector's instruction.
+    assert view.data(21) == view.data(20) + 2 + 7
 
 
 # ---- 11.6 pins -----------------------------------------------------------------------------------
