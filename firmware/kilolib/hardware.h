@@ -46,7 +46,7 @@
 #define RX_EXPECT_START 0 /* the next pulse is a start bit */
 #define RX_LEADING 1      /* ... of, or in, the leading byte */
 #define RX_MEASURE 2      /* take the high gain amplitude at the next start bit */
-#define RX_STALE 3        /* the ADC was busy with a sensor at the first pulse: measure at byte 0 instead */
+#define RX_STALE 3        /* the first pulse had to wait: it came about STALE_DELAY ago, measure at byte 0 instead */
 #define RX_IDLE 0x07      /* value of the flags between messages; anything else means "receiving" */
 
 /* Timer0 makes the ticks. */

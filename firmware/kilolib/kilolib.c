@@ -118,7 +118,12 @@ void kilo_transmit(void)
     if (outcome == SENT) {
         kilo_tx_clock = 0;
         kilo_message_tx_success();
-    } else if (outcome == COLLISION) {
+        return;
+    }
+    if (ACSR & _BV(ACI)) {
+        RX_FLAGS |= _BV(RX_STALE); /* the pulse that stopped us has waited about a hundred cycles */
+    }
+    if (outcome == COLLISION) {
         OCR0B = backoff_random();
         TIFR0 = _BV(OCF0B);
         TIMSK0 = _BV(OCIE0A) | _BV(OCIE0B);
@@ -419,12 +424,13 @@ static void sleep_and_look_up(void)
     set_color(RGB(0, 0, 0));
 }
 
+/* 201.1 ms with the ticks that fall into it. */
 static void blink(uint8_t color)
 {
     set_color(color);
     _delay_ms(1);
     set_color(RGB(0, 0, 0));
-    _delay_ms(200);
+    _delay_ms(200.05);
 }
 
 static void show_battery(void)

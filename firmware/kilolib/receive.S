@@ -173,7 +173,7 @@ start_bit:
 
 start_and_measure:
     sts  MEM(TCNT1H), r24           ; 12
-    sbic IO(RX_FLAGS), RX_STALE     ; 14  a sensor reading kept this pulse waiting, up to STALE_DELAY * 2
+    sbic IO(RX_FLAGS), RX_STALE     ; 14  this pulse had to wait, up to STALE_DELAY * 2
     ldi  r24, STALE_DELAY
     sts  MEM(TCNT1L), r24           ; 16
     ldi  r24, 1                     ; 18
