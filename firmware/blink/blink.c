@@ -1,6 +1,7 @@
 /* Blink: the first program on a new robot.
  *
- * What one should see: after RUN the LED turns red for half a second and blue for half a second, for ever.
+ * What one should see: after RUN the LED turns red for half a second and blue for half a second,
+ * for ever.
  */
 #include <kilolib.h>
 

@@ -1,16 +1,18 @@
 /* Bootloader: takes a new program through infrared messages and writes it into flash.
  *
- * Lives at byte address 0x7000 (boot section of 2048 words) with its own interrupt table; never transmits. It is entered by a BOOT
- * message in the application (a jump to 0x7000, or a run through erased flash from below it), or by reset if the chip is so
- * fused or if there is no application.
+ * Lives at byte address 0x7000 (boot section of 2048 words) with its own interrupt table; never
+ * transmits. It is entered by a BOOT message in the application (a jump to 0x7000, or a run through
+ * erased flash from below it), or by reset if the chip is so fused or if there is no application.
  *
- * A page of 64 words comes in 22 messages BOOTPGM_PAGE: page number, word offset (0, 3, ... 63), three words. BOOTPGM_SIZE tells
- * how many pages there are. A page is written when all 22 have been heard without another page in between; the
- * controller repeats the whole program until it is stopped, so what was missed comes again.
+ * A page of 64 words comes in 22 messages BOOTPGM_PAGE: page number, word offset (0, 3, ... 63),
+ * three words. BOOTPGM_SIZE tells how many pages there are. A page is written when all 22 have been
+ * heard without another page in between; the controller repeats the whole program until it is
+ * stopped, so what was missed comes again.
  *
- * What one should see: a short blue flash every second while waiting, dim blue while pages arrive, green after each page
- * written; when all are written the new program starts (green blinks of the idle state). A command other than
- * BOOT starts the old program as long as nothing has been written.
+ * What one should see: a short blue flash every second while waiting, dim blue while pages arrive,
+ * green after each page written; when all are written the new program starts (green blinks of the
+ * idle state). A command other than BOOT starts the old program as long as nothing has been
+ * written.
  */
 #include <avr/boot.h>
 #include <avr/eeprom.h>
@@ -46,7 +48,7 @@ static uint8_t pieces;
 
 static void led(uint8_t green, uint8_t blue)
 {
-    uint8_t ddr = DDRC & ~(_BV(GREEN_LOW_BIT) | _BV(GREEN_HIGH_BIT) | _BV(BLUE_LOW_BIT) | _BV(BLUE_HIGH_BIT));
+    uint8_t ddr = 0; /* port C has nothing but LED segments */
     if (green & 1) ddr |= _BV(GREEN_LOW_BIT);
     if (green & 2) ddr |= _BV(GREEN_HIGH_BIT);
     if (blue & 1) ddr |= _BV(BLUE_LOW_BIT);

@@ -1,10 +1,12 @@
 /* Disperse: a heap of robots spreads out.
  *
- * Every robot speaks, listens, and knows the closest neighbour of the last second. As long as that one is closer than wanted the
- * robot moves; it keeps a motion that takes it away and draws another one if it does not.
+ * Every robot speaks, listens, and knows the closest neighbour of the last second. As long as that
+ * one is closer than wanted the robot moves; it keeps a motion that takes it away and draws another
+ * one if it does not.
  *
- * What one should see: robots at the rim leave first, those inside follow as room opens; moving robots are red,
- * robots with nobody close are green and at rest. After a minute or two most are green.
+ * What one should see: robots at the rim leave first, those inside follow as room opens; moving
+ * robots are red, robots with nobody close are green and at rest. After a minute or two most are
+ * green.
  */
 #include <kilolib.h>
 

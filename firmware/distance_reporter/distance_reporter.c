@@ -1,11 +1,13 @@
 /* Distance reporter, for calibration: tells the estimated distance of every message it hears.
  *
  * Over the serial header (38400 8N1) one line per message:  sender low_gain high_gain distance_mm
- * On the LED the last distance as a number: red flashes are tens of millimetres, green flashes single millimetres (a
- * dim flash is a zero), then a pause. 60 mm: six red flashes, one dim green flash.
+ * On the LED the last distance as a number: red flashes are tens of millimetres, green flashes
+ * single millimetres (a dim flash is a zero), then a pause. 60 mm: six red flashes, one dim green
+ * flash.
  *
- * What one should see: with a `speaker` or `orbit_star` at a measured distance (centre to centre) the number comes within a few
- * millimetres of it between 33 and 98 mm; robots without calibration tables say 123 or 32 whatever the distance.
+ * What one should see: with a `speaker` or `orbit_star` at a measured distance (centre to centre)
+ * the number comes within a few millimetres of it between 33 and 98 mm; robots without calibration
+ * tables say 123 or 32 whatever the distance.
  */
 #define DEBUG
 #include <avr/interrupt.h>
@@ -47,7 +49,8 @@ void report(void)
     heard_t heard = queue[queue_out];
     queue_out = (queue_out + 1) % QUEUE;
     distance = estimate_distance(&heard.measurement);
-    printf("%u %d %d %u\n", heard.sender, heard.measurement.low_gain, heard.measurement.high_gain, distance);
+    printf("%u %d %d %u\n", heard.sender, heard.measurement.low_gain,
+           heard.measurement.high_gain, distance);
 }
 
 uint16_t ms_to_ticks(uint16_t ms)

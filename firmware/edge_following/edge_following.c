@@ -1,10 +1,11 @@
-/* Edge following: walks round a group of stars (`orbit_star`), always at 60 mm from the closest one.
+/* Edge following: walks round a group of stars (`orbit_star`), always at 60 mm from the closest
+ * one.
  *
- * The robot remembers the distance of each neighbour it has heard in the last second and a half and steers by the
- * smallest: closer than wanted it turns left, otherwise right.
+ * The robot remembers the distance of each neighbour it has heard in the last second and a half and
+ * steers by the smallest: closer than wanted it turns left, otherwise right.
  *
- * What one should see: the robot follows the outline of the group clockwise; red while it turns left, green while it turns
- * right, blue and at rest when it hears nobody.
+ * What one should see: the robot follows the outline of the group clockwise; red while it turns
+ * left, green while it turns right, blue and at rest when it hears nobody.
  */
 #include <kilolib.h>
 

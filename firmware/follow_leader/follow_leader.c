@@ -1,12 +1,12 @@
 /* Follow the leader: robot 0 leads, robot n follows robot n-1.
  *
- * The leader walks in short steps and rests in between. A follower knows only how far the robot before it is. Too far away,
- * it keeps turning to one side as long as it comes closer and changes sides when it does not: a zig-zag towards the robot
- * before it. Within reach it waits.
+ * The leader walks in short steps and rests in between. A follower knows only how far the robot
+ * before it is. Too far away, it keeps turning to one side as long as it comes closer and changes
+ * sides when it does not: a zig-zag towards the robot before it. Within reach it waits.
  *
- * What one should see: the leader (white while walking, dark at rest) with a train of robots behind it. Followers are
- * red or green while turning left or right, dim blue while they are close enough, off when they have lost the
- * robot before them.
+ * What one should see: the leader (white while walking, dark at rest) with a train of robots behind
+ * it. Followers are red or green while turning left or right, dim blue while they are close enough,
+ * off when they have lost the robot before them.
  */
 #include <kilolib.h>
 

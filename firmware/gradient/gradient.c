@@ -1,12 +1,13 @@
 /* Gradient: how many hops is it to the seed?
  *
- * The robot whose id is SEED_UID is the seed and says 0. Every other robot takes the smallest value it hears, plus one,
- * and says that. What was learnt is forgotten if nobody with a smaller value has been heard for two seconds, so the
- * gradient mends itself when robots are moved or taken away.
+ * The robot whose id is SEED_UID is the seed and says 0. Every other robot takes the smallest value
+ * it hears, plus one, and says that. What was learnt is forgotten if nobody with a smaller value
+ * has been heard for two seconds, so the gradient mends itself when robots are moved or taken away.
  *
- * What one should see: rings of colour round the seed. 0 white, 1 red, 2 yellow, 3 green, 4 cyan, 5 blue, 6 magenta,
- * 7 red again and so on; dark where no path leads to the seed. After the seed is taken away the colours change
- * a few times, upwards, while the robots still hear each other, and never settle on the old ones.
+ * What one should see: rings of colour round the seed. 0 white, 1 red, 2 yellow, 3 green, 4 cyan, 5
+ * blue, 6 magenta, 7 red again and so on; dark where no path leads to the seed. After the seed is
+ * taken away the colours change a few times, upwards, while the robots still hear each other, and
+ * never settle on the old ones.
  */
 #include <kilolib.h>
 

@@ -1,8 +1,9 @@
-/* Serial debug output: define DEBUG before including this file, call debug_init() in main, use printf.
+/* Serial debug output: define DEBUG before including this file, call debug_init() in main, use
+ * printf.
  *
- * 38400 baud 8N1 on PD1 (TXD, the two-pin header), text as written (no carriage returns added), transmit
- * only, blocking: a character costs 2080 cycles once the two-byte buffer is full. Without DEBUG nothing is
- * compiled in: debug_init() and printf() vanish.
+ * 38400 baud 8N1 on PD1 (TXD, the two-pin header), text as written (no carriage returns added),
+ * transmit only, blocking: a character costs 2080 cycles once the two-byte buffer is full. Without
+ * DEBUG nothing is compiled in: debug_init() and printf() vanish.
  */
 #ifndef DEBUG_H
 #define DEBUG_H

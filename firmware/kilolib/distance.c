@@ -1,8 +1,8 @@
 /* Distance from the amplitudes of a message.
  *
- * The tables hold the ADC count at gaps of 0, 5, ... 65 mm between two robots. High gain saturates near contact,
- * low gain is coarse far away: below 700 counts only high gain is used, above 900 only low gain, and
- * a weighted mean in between.
+ * The tables hold the ADC count at gaps of 0, 5, ... 65 mm between two robots. High gain saturates
+ * near contact, low gain is coarse far away: below 700 counts only high gain is used, above 900
+ * only low gain, and a weighted mean in between.
  */
 #include "private.h"
 
@@ -26,7 +26,8 @@ static uint8_t first_below(const uint16_t *table, uint16_t reading)
     return i;
 }
 
-/* Gap in mm on the straight line through points i-1 and i. A flat piece (an empty EEPROM) has no answer. */
+/* Gap in mm on the straight line through points i-1 and i. A flat piece (an empty EEPROM) has no
+ * answer. */
 static uint8_t interpolate(const uint16_t *table, uint8_t i, uint16_t reading)
 {
     uint16_t before = table[i - 1];

@@ -11,7 +11,8 @@
 #define ANALOG_SUPPLY_BIT 2 /* PD2: motors, infrared and light sensor have power when high */
 #define CHARGER_BIT 0     /* PD0 low: charging */
 
-/* LED segments are switched by DDR bits; PORT bits stay 0 (the pin sinks current when it is an output). */
+/* LED segments are switched by DDR bits; PORT bits stay 0 (the pin sinks current when it is an
+ * output). */
 #define RED_LOW_BIT 5     /* PD5 */
 #define RED_HIGH_BIT 4    /* PD4 */
 #define GREEN_LOW_BIT 3   /* PC3 */
@@ -30,7 +31,8 @@
 #define ADC_ARMED 0xB3       /* ADEN, ADATE, clears ADIF, clk/8 */
 #define ADC_FROM_COMPARATOR 1 /* ADCSRB: trigger source */
 
-/* Comparator: interrupt on the rising edge of its output; writing this also clears a pending flag. */
+/* Comparator: interrupt on the rising edge of its output; writing this also clears a pending
+ * flag. */
 #define COMPARATOR_ON 0x1B   /* clears ACI, ACIE, ACIS = rising */
 #define COMPARATOR_BIT_ACO 5
 #define COMPARATOR_BIT_ACI 4
@@ -39,14 +41,16 @@
 #define RX_TIMEOUT 2959
 
 /* Receiver state. The three general purpose I/O registers belong to the library.
- *   GPIOR0  flags, below     GPIOR1  bits of the byte so far     GPIOR2  SREG, saved by the comparator interrupt */
+ *   GPIOR0  flags, below
+ *   GPIOR1  bits of the byte so far
+ *   GPIOR2  SREG, saved by the comparator interrupt */
 #define RX_FLAGS GPIOR0
 #define RX_VALUE GPIOR1
 #define RX_SREG GPIOR2
 #define RX_EXPECT_START 0 /* the next pulse is a start bit */
 #define RX_LEADING 1      /* ... of, or in, the leading byte */
 #define RX_MEASURE 2      /* take the high gain amplitude at the next start bit */
-#define RX_STALE 3        /* the first pulse had to wait: it came about STALE_DELAY ago, measure at byte 0 instead */
+#define RX_STALE 3        /* the first pulse had to wait for its interrupt: measure at byte 0 */
 #define RX_IDLE 0x07      /* value of the flags between messages; anything else means "receiving" */
 
 /* Timer0 makes the ticks. */

@@ -97,7 +97,8 @@ void delay(uint16_t ms)
 
 static uint16_t backoff_state;
 
-/* Sixteen-bit xorshift, seeded with the robot's id, so that two robots that collided draw different numbers. */
+/* Sixteen-bit xorshift, seeded with the robot's id, so that two robots that collided draw
+ * different numbers. */
 static uint8_t backoff_random(void)
 {
     uint16_t x = backoff_state;
@@ -344,7 +345,8 @@ void kilo_init(void)
     ports_off();
     analog_supply_on();
 
-    TCCR0A = 0; /* ticks; the count itself is left alone, so robots that are reset together stay out of step */
+    /* Ticks. The count is left alone, so robots that are reset together stay out of step. */
+    TCCR0A = 0;
     OCR0A = TICK_TOP;
     TIMSK0 = _BV(OCIE0A);
     TCCR0B = _BV(CS02) | _BV(CS00);
@@ -359,7 +361,7 @@ void kilo_init(void)
     TCCR2B = _BV(CS21);
 
     ADCSRB = 0;
-    ADMUX = CHANNEL_BATTERY; /* the first conversion takes longer: not while a message waits for it */
+    ADMUX = CHANNEL_BATTERY; /* the first conversion takes longer: now, not for a message */
     ADCSRA = _BV(ADEN) | _BV(ADSC) | ADC_CLOCK_8;
     read_eeprom();
     loop_until_bit_is_clear(ADCSRA, ADSC);
@@ -388,7 +390,8 @@ static void watchdog_in_8_s(void)
     WDTCSR = _BV(WDIE) | _BV(WDP3) | _BV(WDP0);
 }
 
-/* Eight seconds of power-down, then ten milliseconds of listening; a tenth of a second more if there was light. */
+/* Eight seconds of power-down, then ten milliseconds of listening; a tenth of a second more if
+ * there was light. */
 static void sleep_and_look_up(void)
 {
     cli();

@@ -41,11 +41,12 @@ extern uint8_t kilo_turn_right;
 extern uint8_t kilo_straight_left;
 extern uint8_t kilo_straight_right;
 
-/* Pause between messages, in units of 128 us. The default, 3906, is 16 ticks: 1.9 messages per second. */
+/* Pause between messages, in units of 128 us. The default, 3906, is 16 ticks: 1.9 messages per
+ * second. */
 extern uint16_t kilo_tx_period;
 
 /* Callbacks. All run inside interrupts, with interrupts off: keep them short.
- *   rx          a message with a good checksum has arrived; both pointers are overwritten by the next one
+ *   rx          a message has arrived; what both pointers show is overwritten by the next one
  *   tx          a message may be sent now: return its address, or NULL for none
  *   tx_success  it has gone out and nobody talked into it */
 extern message_rx_t kilo_message_rx;
@@ -57,8 +58,8 @@ void kilo_start(void (*setup)(void), void (*loop)(void)) __attribute__((noreturn
 
 void delay(uint16_t ms);
 
-/* 0..255 each. Left alone turns the robot left (counter-clockwise). From rest a motor needs 15 ms of full
- * power first; in the long run stay at or below 90. */
+/* 0..255 each. Left alone turns the robot left (counter-clockwise). From rest a motor needs 15
+ * ms of full power first; in the long run stay at or below 90. */
 void set_motors(uint8_t left, uint8_t right);
 void spinup_motors(void);
 

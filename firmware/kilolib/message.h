@@ -1,7 +1,7 @@
 /* Infrared message: what travels between robots, and from the overhead controller to robots.
  *
- * Twelve bytes, in memory and on the air in this order: data[0..8], type, CRC low byte, CRC high byte.
- * Each byte goes out least significant bit first.
+ * Twelve bytes, in memory and on the air in this order: data[0..8], type, CRC low byte, CRC high
+ * byte. Each byte goes out least significant bit first.
  */
 #ifndef MESSAGE_H
 #define MESSAGE_H

@@ -1,13 +1,15 @@
-/* uint16_t message_crc(const message_t *msg): checksum of the first ten bytes, 165 cycles with the call.
+/* uint16_t message_crc(const message_t *msg): checksum of the first ten bytes, 165 cycles with the
+ * call.
  *
- * One byte b, with low and high byte of the checksum so far (all shifts in eight bits except where two halves are named):
+ * One byte b, with low and high byte of the checksum so far (all shifts in eight bits except where
+ * two halves are named):
  *
  *     d = b ^ low;  d = d ^ (d << 4);  low' = high ^ (d >> 4) ^ (d << 3);  high' = d ^ (d >> 5)
  *
- * A multiplication by 16 or 8 gives the left shift in r0 and the right shift by 4 or 5 in r1. Low and high change places with each
- * byte, so bytes are taken in pairs.
+ * A multiplication by 16 or 8 gives the left shift in r0 and the right shift by 4 or 5 in r1. Low
+ * and high change places with each byte, so bytes are taken in pairs.
  */
-    .macro add_byte low high        ; afterwards \high is the low byte and \low the high byte; 13 cycles
+    .macro add_byte low high        ; 13 cycles; afterwards \high is the low byte
     ld   r18, Z+
     eor  \low, r18
     mul  \low, r19

@@ -1,17 +1,20 @@
 /* Infrared receiver: one interrupt per light pulse.
  *
- * A pulse is a one. Bits are told apart by the time since the start bit of their byte, kept by Timer1 at clk/1.
- * A message begins with a leading byte (start and stop bit only, 2420 cycles apart), then twelve bytes of ten
- * slots of 270 cycles follow. Transmitters differ by a few per cent in clock, so a slot is wide:
+ * A pulse is a one. Bits are told apart by the time since the start bit of their byte, kept by
+ * Timer1 at clk/1. A message begins with a leading byte (start and stop bit only, 2420 cycles
+ * apart), then twelve bytes of ten slots of 270 cycles follow. Transmitters differ by a few per
+ * cent in clock, so a slot is wide:
  *
- *     pulse D cycles after the start bit is bit k   where  270*k + 135 <= D < 270*(k+1) + 135,  stop bit: k = 8
+ *     a pulse D cycles after the start bit is bit k,  270*k + 135 <= D < 270*(k+1) + 135
+ *     (k = 8 is the stop bit)
  *
- * Timer1 is zeroed START_DELAY cycles later in the interrupt than it is read, so it shows t = D - START_DELAY, and
- * bit k begins at t = 270*k + FIRST_EDGE. With t = 256*n + low that is low >= 14*n + FIRST_EDGE: one compare
- * instead of a division. It needs 14*9 + FIRST_EDGE <= 255.
+ * Timer1 is zeroed START_DELAY cycles later in the interrupt than it is read, so it shows t = D -
+ * START_DELAY, and bit k begins at t = 270*k + FIRST_EDGE. With t = 256*n + low that is low >= 14*n
+ * + FIRST_EDGE: one compare instead of a division. It needs 14*9 + FIRST_EDGE <= 255.
  *
- * Cycle counts are from the first instruction of the handler; add 4 for the response and 3 for the vector's jump.
- * Instructions that do not touch SREG are preferred so that the start bit need not save it.
+ * Cycle counts are from the first instruction of the handler; add 4 for the response and 3 for the
+ * vector's jump. Instructions that do not touch SREG are preferred so that the start bit need not
+ * save it.
  */
 #include <avr/io.h>
 #include "hardware.h"
@@ -102,7 +105,7 @@ not_a_bit:
     breq message_complete
     rjmp leave
 
-/* ---- second pulse of the leading byte: low gain amplitude; then the message starts, unless bits were seen ---- */
+/* ---- second pulse of the leading byte: low gain amplitude; no bits may have been seen ---- */
 leading_stop:
     lds  r24, MEM(ADCSRA)
     sbrc r24, ADSC

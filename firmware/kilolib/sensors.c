@@ -1,4 +1,5 @@
-/* Battery, light and temperature: one ADC conversion with interrupts off, not while a message is being received. */
+/* Battery, light and temperature: one ADC conversion with interrupts off, not while a message is
+ * being received. */
 #include <util/atomic.h>
 
 #include "private.h"
@@ -8,8 +9,9 @@ static bool pulse_waits(void)
     return ACSR & _BV(ACI);
 }
 
-/* The ADC listens for the first pulse of a message unless it works for us. A pulse before it was taken away is measured as
- * usual, and we have no reading; a pulse after that is marked, and the message will be measured at its third pulse. */
+/* The ADC listens for the first pulse of a message unless it works for us. A pulse before it was
+ * taken away is measured as usual, and we have no reading; a pulse after that is marked, and the
+ * message will be measured at its third pulse. */
 int16_t kilo_read_adc(uint8_t admux, uint8_t prescaler)
 {
     int16_t value = -1;

@@ -1,14 +1,17 @@
 /* Ticks and infrared transmitter.
  *
- * Timer0 runs freely at clk/1024. Its compare A (255) is the tick, every 262144 cycles. A collision sets compare B to a random
- * count for one more try; ticks and their spacing are not touched by that.
+ * Timer0 runs freely at clk/1024. Its compare A (255) is the tick, every 262144 cycles. A collision
+ * sets compare B to a random count for one more try; ticks and their spacing are not touched by
+ * that.
  *
  * Frame, in cycles from the first rising edge (interrupts are off throughout):
  *
  *          0  first pulse (all pulses are 9 cycles)
- *    +533 ..  235 looks at the comparator, 8 cycles apart, the last at +2405: light from someone else ends the attempt
+ *    +533 ..  235 looks at the comparator, 8 cycles apart, the last at +2405: light from someone
+ *             else ends the attempt
  *      +2420  second pulse
- *      +2706  byte 0: start bit, 8 data bits low first, stop bit, 270 cycles apart; bytes are 2712 apart
+ *      +2706  byte 0: start bit, 8 data bits low first, stop bit, 270 cycles apart
+ *      +5418  byte 1: bytes are 2712 apart
  *     +34968  last stop bit
  */
 #include <avr/io.h>
@@ -133,9 +136,10 @@ TIMER0_COMPB_vect:
     sts  MEM(TIMSK0), r24
     rjmp try_to_transmit
 
-/* uint8_t kilo_message_send(const message_t *): 0 sent, 1 somebody talked into it, 2 somebody had just begun.
- * Must be called with interrupts off.
- *   X message   r19/r21 PORTB without/with light   r20 DDRB before   r31:r30 bits to send   r24 bytes, r25 slots left */
+/* uint8_t kilo_message_send(const message_t *): 0 sent, 1 somebody talked into it, 2 somebody had
+ * just begun. Must be called with interrupts off.
+ *   X message   r19/r21 PORTB without/with light   r20 DDRB before
+ *   r31:r30 bits to send   r24 bytes left   r25 slots left */
     .section .text.kilo_message_send,"ax",@progbits
 
     .global kilo_message_send
@@ -156,7 +160,7 @@ kilo_message_send:
     wait 8                          ; 0..7
     out  IO(PORTB), r19             ; 8: dark from 9 on
     wait 516                        ; 9..524
-    in   r18, IO(ACSR)              ; 525: forget our own echo, so that the next edge is somebody else's
+    in   r18, IO(ACSR)              ; 525: forget our own echo; the next is not ours
     ori  r18, 1 << COMPARATOR_BIT_ACI ; 526
     out  IO(ACSR), r18              ; 527
     ldi  r24, 235                   ; 528

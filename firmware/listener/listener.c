@@ -1,6 +1,7 @@
 /* Listener: says nothing, shows what it hears.
  *
- * What one should see: a short yellow flash for every message that arrives; dark when nobody speaks.
+ * What one should see: a short yellow flash for every message that arrives; dark when nobody
+ * speaks.
  */
 #include <kilolib.h>
 

@@ -1,8 +1,8 @@
 /* Simple movement with spin-up and delay.
  *
- * What one should see: two seconds forward (green), two seconds turning left (red), two seconds turning right (blue),
- * half a second of rest (off), and again. A robot with good motor values ends each round a few centimetres from where
- * it began.
+ * What one should see: two seconds forward (green), two seconds turning left (red), two seconds
+ * turning right (blue), half a second of rest (off), and again. A robot with good motor values ends
+ * each round a few centimetres from where it began.
  */
 #include <kilolib.h>
 

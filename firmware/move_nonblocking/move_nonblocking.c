@@ -1,7 +1,9 @@
-/* Movement without delay: loop returns at once and looks at kilo_ticks, so that the robot can do other things meanwhile.
+/* Movement without delay: loop returns at once and looks at kilo_ticks, so that the robot can do
+ * other things meanwhile.
  *
- * What one should see: the same path as `move` (forward green, left red, right blue, two seconds each). Unlike `move`, a
- * pause command takes effect within one pass of loop, and the LED dims for a moment ten times in each stretch.
+ * What one should see: the same path as `move` (forward green, left red, right blue, two seconds
+ * each). Unlike `move`, a pause command takes effect within one pass of loop, and the LED dims for
+ * a moment ten times in each stretch.
  */
 #include <kilolib.h>
 
@@ -32,7 +34,17 @@ void start(uint8_t which)
 
 void show(uint8_t which, uint8_t level)
 {
-    set_color(RGB(which == LEFT ? level : 0, which == FORWARD ? level : 0, which == RIGHT ? level : 0));
+    switch (which) {
+    case FORWARD:
+        set_color(RGB(0, level, 0));
+        break;
+    case LEFT:
+        set_color(RGB(level, 0, 0));
+        break;
+    case RIGHT:
+        set_color(RGB(0, 0, level));
+        break;
+    }
 }
 
 void setup(void)

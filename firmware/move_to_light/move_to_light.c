@@ -1,12 +1,13 @@
 /* Move to light: stop-and-turn phototaxis with one light sensor.
  *
- * The robot stands still, averages 300 light readings (they are noisy), and compares with the stop before. While it gets brighter
- * it goes on turning to the same side; as soon as it gets darker it turns to the other side. Both turns move it forward
- * a little, so it swings about the direction of the lamp and comes closer.
+ * The robot stands still, averages 300 light readings (they are noisy), and compares with the stop
+ * before. While it gets brighter it goes on turning to the same side; as soon as it gets darker it
+ * turns to the other side. Both turns move it forward a little, so it swings about the direction of
+ * the lamp and comes closer.
  *
- * What one should see: a zig-zag towards the light, half a second of turning (left red, right green) between short
- * stops (off). Under the lamp, where the sensor is saturated, the robot stops for good and glows white. Works in a dark room: the sensor
- * saturates at a few lux.
+ * What one should see: a zig-zag towards the light, half a second of turning (left red, right
+ * green) between short stops (off). Under the lamp, where the sensor is saturated, the robot stops
+ * for good and glows white. Works in a dark room: the sensor saturates at a few lux.
  */
 #include <kilolib.h>
 

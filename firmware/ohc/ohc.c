@@ -1,8 +1,11 @@
-/* Overhead controller: takes packets from a PC on the serial line and sends infrared messages to all robots below.
+/* Overhead controller: takes packets from a PC on the serial line and sends infrared messages to
+ * all robots below.
  *
- * Standard board: ATmega328P at 8 MHz, infrared LEDs on PD3, indicator LED on PB1, serial 38400 8N1 on RXD. Runs from 0x0000.
+ * Standard board: ATmega328P at 8 MHz, infrared LEDs on PD3, indicator LED on PB1, serial 38400 8N1
+ * on RXD. Runs from 0x0000.
  *
- * A packet is 132 bytes: 0x55, type, 129 bytes of payload, and a checksum that makes the XOR of all 132 zero.
+ * A packet is 132 bytes: 0x55, type, 129 bytes of payload, and a checksum that makes the XOR of all
+ * 132 zero.
  *
  *   type                payload                            action
  *   0 STOP                                                 ends a repetition
@@ -10,10 +13,11 @@
  *   2 FORWARDMSG        data[9], message type              sends it again and again, 10.4 ms apart
  *   3 FORWARDRAWMSG     complete message with its CRC      the same, CRC as given
  *   4 BOOTPAGE          page number, 128 bytes             22 messages BOOTPGM_PAGE, once
- *   5 GPSFRAME          up to 16 records of 8 bytes        one GPS message each, until a record is all zero
+ *   5 GPSFRAME          up to 16 records of 8 bytes        a GPS message each, up to a zero one
  *   6 FORWARDMSGSINGLE  as 2                               sends it once
  *
- * What one should see: five blinks of the indicator at power-on, then a flicker at each repeated message.
+ * What one should see: five blinks of the indicator at power-on, then a flicker at each repeated
+ * message.
  */
 #include <avr/interrupt.h>
 #include <avr/io.h>
@@ -37,7 +41,8 @@
 
 enum { STOP, LEDTOGGLE, FORWARDMSG, FORWARDRAWMSG, BOOTPAGE, GPSFRAME, FORWARDMSGSINGLE };
 
-/* send.S: sends with interrupts off and puts serial bytes that arrive meanwhile into serial_fifo itself. */
+/* send.S: sends with interrupts off and puts serial bytes that arrive meanwhile into serial_fifo
+ * itself. */
 void ohc_send(const message_t *msg);
 extern uint8_t serial_fifo[256];
 extern volatile uint8_t serial_in;
@@ -60,7 +65,8 @@ static uint8_t window_xor;
 static uint8_t packet[PACKET_SIZE];
 static uint8_t packet_is_new;
 
-/* A packet is there when the oldest byte is the header and the XOR is zero; so a lost byte costs one packet at most. */
+/* A packet is there when the oldest byte is the header and the XOR is zero; so a lost byte costs
+ * one packet at most. */
 static void take_byte(uint8_t byte)
 {
     window_xor ^= window[window_next] ^ byte;

@@ -1,9 +1,11 @@
 /* Sends one infrared message from PD3, to the cycle, and does not lose a serial byte meanwhile.
  *
- * Same frame as a robot's (see kilolib/transmit.S), without carrier sense. Interrupts are off; instead the receiver of the USART is
- * looked at once per bit slot (270 cycles; a byte takes 2080), in the same number of cycles whether a byte is there or not.
+ * Same frame as a robot's (see kilolib/transmit.S), without carrier sense. Interrupts are off;
+ * instead the receiver of the USART is looked at once per bit slot (270 cycles; a byte takes 2080),
+ * in the same number of cycles whether a byte is there or not.
  *
- *   X message   Y place in serial_fifo   r19/r21 PORTD without/with light   r31:r30 bits to send   r24 bytes, r25 slots left
+ *   X message   Y place in serial_fifo   r19/r21 PORTD without/with light
+ *   r31:r30 bits to send   r24 bytes left   r25 slots left
  */
 #include <avr/io.h>
 

@@ -1,11 +1,11 @@
 /* Planet: circles a star (`orbit_star`) at a distance of 60 mm.
  *
- * It knows only how far the star is. Closer than wanted it turns left, otherwise right: put down with the star on its
- * right-hand side it walks round it clockwise.
+ * It knows only how far the star is. Closer than wanted it turns left, otherwise right: put down
+ * with the star on its right-hand side it walks round it clockwise.
  *
- * What one should see: a circle of about 60 mm radius round the star, walked in short arcs; the LED is red while turning left
- * (too close), green while turning right (too far), and blue when no star has been heard for two seconds; then the
- * robot stands still.
+ * What one should see: a circle of about 60 mm radius round the star, walked in short arcs; the LED
+ * is red while turning left (too close), green while turning right (too far), and blue when no star
+ * has been heard for two seconds; then the robot stands still.
  */
 #include <kilolib.h>
 

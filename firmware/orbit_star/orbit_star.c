@@ -1,6 +1,7 @@
 /* Star: stands still and speaks, for planets and edge followers to measure their distance.
  *
- * What one should see: a robot at rest, glowing dim white, a little brighter for a moment at each message.
+ * What one should see: a robot at rest, glowing dim white, a little brighter for a moment at each
+ * message.
  */
 #include <kilolib.h>
 

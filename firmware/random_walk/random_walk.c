@@ -1,10 +1,11 @@
 /* Random walk with message exchange.
  *
- * Two to four seconds straight, then up to two seconds turning left or right, and so on, drawn anew each time. All the while the robot says
- * its id and how many steps it has made, and shows when it hears somebody.
+ * Two to four seconds straight, then up to two seconds turning left or right, and so on, drawn anew
+ * each time. All the while the robot says its id and how many steps it has made, and shows when it
+ * hears somebody.
  *
- * What one should see: robots diffuse over the arena; blue while walking straight, cyan while turning, with a yellow
- * flash (a tenth of a second) whenever a message has arrived.
+ * What one should see: robots diffuse over the arena; blue while walking straight, cyan while
+ * turning, with a yellow flash (a tenth of a second) whenever a message has arrived.
  */
 #include <avr/interrupt.h>
 #include <kilolib.h>

@@ -1,7 +1,7 @@
 /* Speaker: sends the same message over and over.
  *
- * What one should see: a short magenta flash for every message sent, about twice a second. A robot with `listener`
- * nearby flashes yellow each time.
+ * What one should see: a short magenta flash for every message sent, about twice a second. A robot
+ * with `listener` nearby flashes yellow each time.
  */
 #include <kilolib.h>
 

@@ -1,10 +1,11 @@
 /* Synchronised blinking: pulse-coupled clocks, as fireflies do it.
  *
- * Each robot blinks once per period and says, in every message, how far into its period it is. Whoever hears it notes by how
- * much that clock is ahead of its own (or behind) and, at its next blink, corrects its own period by half of the mean.
+ * Each robot blinks once per period and says, in every message, how far into its period it is.
+ * Whoever hears it notes by how much that clock is ahead of its own (or behind) and, at its next
+ * blink, corrects its own period by half of the mean.
  *
- * What one should see: robots blink red every two seconds, at first each at its own time, after some ten blinks all
- * together. Clocks that run a per cent fast or slow are kept in step too.
+ * What one should see: robots blink red every two seconds, at first each at its own time, after
+ * some ten blinks all together. Clocks that run a per cent fast or slow are kept in step too.
  */
 #include <avr/interrupt.h>
 #include <kilolib.h>

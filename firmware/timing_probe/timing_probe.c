@@ -1,7 +1,7 @@
-/* Timing probe: how long do library calls take? Put a logic analyser (or an emulator) on two pins that the
- * robot does not use otherwise (they are on the ISP header).
+/* Timing probe: how long do library calls take? Put a logic analyser (or an emulator) on two pins
+ * that the robot does not use otherwise (they are on the ISP header).
  *
- *   PB4 (MISO)  high while a call runs. One round, again and again, with PB4 low for 1 ms before each:
+ *   PB4 (MISO)  high while a call runs, low for 1 ms between calls. A round, again and again:
  *                 1  nothing (what the toggling itself costs: 2 cycles)
  *                 2  delay(1)
  *                 3  delay(10)
@@ -13,9 +13,11 @@
  *                 9  message_crc
  *   PB5 (SCK)   high while the receive callback runs; it calls estimate_distance on what it got.
  *
- * The robot also sends, so the infrared pins show the frame, and pulses on PB4 that contain an interrupt are longer.
+ * The robot also sends, so the infrared pins show the frame, and pulses on PB4 that contain an
+ * interrupt are longer.
  *
- * What one should see: the LED is green during the round and red for 20 ms at its end (about 7 rounds per second).
+ * What one should see: the LED is green during the round and red for 20 ms at its end (about 7
+ * rounds per second).
  */
 #include <avr/io.h>
 #include <kilolib.h>

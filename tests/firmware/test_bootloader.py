@@ -200,3 +200,27 @@ def test_repeated_messages_of_a_burst_are_all_heard():
     robot.upload_page(5, bytes(range(128)))
     assert flash_bytes(robot)[5 * 128 : 6 * 128] == bytes(range(128))
     assert robot.cycle - start == pytest.approx(22 * PITCH + 20 * MS, abs=2000)
+
+
+def test_from_the_serial_line_of_the_controller_into_a_running_program():
+    """PC, controller and robot: packets, frames, pages; the robot's clock is a per cent fast."""
+    image = cp.application_image(program("blink"))
+    ohc = Robot("ohc").run(2010 * MS)
+    ohc.chip.watch_pins("PD3")
+    for packet in cp.upload(image):
+        ohc.chip.uart_send(packet)
+        ohc.run(160 * MS)
+    ohc.chip.uart_send(cp.stop())
+    ohc.run(50 * MS)
+    robot = Bootable("move").boot()
+    start = robot.cycle + 10_000
+    pulses = [start + round(1.01 * (cycle - 2010 * MS)) for cycle in ohc.edges("PD3")]
+    for i in range(0, len(pulses), 500):
+        robot.light(pulses[i : i + 500])
+        robot.run(pulses[min(i + 500, len(pulses)) - 1] - robot.cycle)
+    robot.run(50 * MS)
+    assert not robot.in_bootloader()
+    assert flash_bytes(robot)[: len(image)] == image
+    robot.program = program("blink")
+    robot.obey(MessageType.RUN)
+    assert robot.state == RUNNING

@@ -27,7 +27,7 @@ class Duel:
         self.start = self.robot.edges("PB0")[self.earlier]
 
     def __call__(self, delta):
-        """A's first pulse `delta` cycles after B's: how many pulses B sends, and whether it heard A."""
+        """A begins `delta` cycles after B: how many pulses B sends, and whether it heard A."""
         theirs = [self.start + delta + cycle for cycle in pulse_cycles(MESSAGE.pack())]
         ours, again = [], None
         while ours != again:

@@ -37,8 +37,8 @@ def test_white_flash_of_10_ms_every_8_seconds(asleep):
 
 def test_the_controller_wakes_a_sleeping_robot(asleep):
     frame = pulse_cycles(Message.make(MessageType.WAKEUP).pack())
-    start = asleep.cycle + 5 * SECOND
-    for n in range(500):  # 5.2 s of repeated WAKEUP around the next look
+    start = asleep.cycle + round(7.9 * SECOND)
+    for n in range(60):  # 0.6 s of repeated WAKEUP around the next look
         asleep.light([start + n * REPEAT + cycle for cycle in frame])
     asleep.wait_for_led(WHITE, limit=9 * SECOND)
     asleep.run(250 * MS)
