@@ -4,7 +4,20 @@ import pytest
 
 from tests.chip.peripherals.bench import first_seen, go_to, idle_chip
 from tests.chip.section11 import boot, put_io, register, run_to, sled, vector
-from tests.reference.assemble import DDRB, SPCR, SPDR, in_, inc, ldi, out, reti, sei
+from tests.reference.assemble import (
+    DDRB,
+    SPCR,
+    SPDR,
+    SPSR,
+    in_,
+    inc,
+    ldi,
+    out,
+    reti,
+    rjmp,
+    sbrs,
+    sei,
+)
 
 SPIE, SPE, DORD, MSTR = 0x80, 0x40, 0x20, 0x10
 SPIF, WCOL, SPI2X = 0x80, 0x40, 0x01
@@ -176,6 +189,16 @@ def test_registers_hold_what_they_can():
     chip.write("SPCR", 0xFF)
     chip.write("SPSR", 0xFF)
     assert (chip.read("SPCR"), chip.read("SPSR")) == (0xFF, SPI2X)
+
+
+def test_polling_program():
+    setup = put_io(DDRB, SS) + put_io(SPCR, SPE | MSTR | 3) + put_io(SPDR, 0x77)
+    poll = in_(16, SPSR) + sbrs(16, 7) + rjmp(-3)
+    chip = boot(setup, poll, in_(20, SPDR), in_(21, SPSR), rjmp(-1))
+    chip.run(cycles=6 + 1024 - 1)
+    assert register(chip, 20) == 0
+    chip.run(cycles=20)
+    assert (register(chip, 20), register(chip, 21)) == (0x77, 0)
 
 
 def test_interrupt_at_the_end_of_a_transfer():

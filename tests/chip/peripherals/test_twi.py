@@ -4,7 +4,7 @@ import pytest
 
 from tests.chip.peripherals.bench import first_seen, go_to, idle_chip
 from tests.chip.section11 import boot, put, register, run_to, sled, vector
-from tests.reference.assemble import TWCR, inc, ldi, reti, sei, sts
+from tests.reference.assemble import TWBR, TWCR, inc, ldi, lds, reti, rjmp, sbrs, sei, sts
 
 TWINT, TWEA, TWSTA, TWSTO, TWWC, TWEN, TWIE = 0x80, 0x40, 0x20, 0x10, 0x08, 0x04, 0x01
 GO = TWINT | TWEN
@@ -109,6 +109,7 @@ def test_start_asked_for_while_the_stop_is_on_its_way():
     chip.write("TWCR", GO | TWSTO)
     go_to(chip, start + 5)
     chip.write("TWCR", GO | TWSTA)
+    assert chip.read("TWCR") == TWSTA | TWSTO | TWEN
     first_seen(chip, start + 32, lambda: flag(chip))
     assert chip.read("TWSR") == 0x08
 
@@ -185,6 +186,15 @@ def test_reset_keeps_what_is_wired_outside():
     ]
     operate(chip, 0)
     assert chip.read("TWDR") == 0x99
+
+
+def test_polling_program():
+    poll = lds(16, TWCR) + sbrs(16, 7) + rjmp(-4)
+    chip = boot(put(TWBR, 100), put(TWCR, GO | TWSTA), poll, inc(20), rjmp(-1))
+    chip.run(cycles=6 + 216 - 1)
+    assert register(chip, 20) == 0
+    chip.run(cycles=20)
+    assert register(chip, 20) == 1
 
 
 def test_registers_hold_what_they_can():

@@ -24,6 +24,7 @@ from tests.reference.assemble import (
     lds,
     reti,
     rjmp,
+    sbrs,
     sei,
     sleep,
     sts,
@@ -465,6 +466,20 @@ def test_pin_register_shows_the_line_without_being_watched():
         assert chip.read("PIND") >> 1 & 1 == levels[(cycle - 1 - start) // bit], cycle - start
 
 
+def test_pin_register_when_another_pin_moved_after_the_line():
+    """The line rose, five cycles later PD7 did: in that cycle PIND shows the first only."""
+    chip = idle_chip()
+    bit = configure(chip, ubrr=1)
+    go_to(chip, 20)
+    chip.write("UDR0", 0xFF)
+    moves = chip.cycle + bit + 5
+    chip.set_pin("PD7", 1, at=moves)
+    go_to(chip, moves)
+    assert chip.read("PIND") & 0x82 == 0x02
+    go_to(chip, moves + 1)
+    assert chip.read("PIND") & 0x82 == 0x82
+
+
 @pytest.mark.xfail(reason="Chip.watch_pins records what happened before it")
 def test_watching_in_the_middle_of_a_frame():
     chip = idle_chip()
@@ -511,6 +526,20 @@ def test_stopped_clock_stretches_the_frame():
     assert chip.uart == b"\x55"
 
 
+def test_stopped_clock_stretches_reception():
+    chip, bit = receiver(ubrr=1)
+    start = chip.cycle + LEAD
+    stops, lasts = start + 4 * bit + 7, 1000
+    changes = edges(frame(0x55), start, bit)
+    play(chip, [(cycle + (lasts if cycle > stops else 0), level) for cycle, level in changes])
+    go_to(chip, stops)
+    chip.write("PRR", 0x02)
+    go_to(chip, stops + lasts)
+    chip.write("PRR", 0x00)
+    first_seen(chip, vote(start, 9, bit) + lasts, lambda: chip.read("UCSR0A") & RXC)
+    assert received(chip) == (RXC | UDRE, 0x55)
+
+
 def test_synchronous_mode_is_not_clocked():
     chip, bit = transmitter(ubrr=1)
     chip.write("UCSR0C", 0x46)
@@ -529,6 +558,35 @@ def test_registers_hold_what_they_can():
     chip.write("UCSR0B", 0xE7)
     found = [chip.read(name) for name in ("UBRR0H", "UBRR0L", "UCSR0C", "UCSR0A", "UCSR0B")]
     assert found == [0x0F, 0xA5, 0xFF, 0x23, 0xE5]
+
+
+def poll(register, bit):
+    """Wait for a bit of a register above the reach of SBIS."""
+    return lds(16, register) + sbrs(16, bit) + rjmp(-4)
+
+
+def test_polling_program():
+    """Sends, waits for the end, sends again: loops that only look are no reason to skip time."""
+    setup = put(UBRR0L, 12) + put(UCSR0B, TXEN)
+    send = poll(UCSR0A, 5) + put(UDR0, 0x41) + poll(UCSR0A, 5) + put(UDR0, 0x42)
+    chip = boot(setup, send, poll(UCSR0A, 6), inc(20), LOOP)
+    start = 6 + 4 + 3  # set-up, one look at UDRE, the write
+    chip.run(cycles=start + 2 * 2080 - 1)
+    assert register(chip, 20) == 0
+    chip.run(cycles=30)
+    assert register(chip, 20) == 1
+    assert chip.uart == b"AB"
+
+
+def test_polling_receiver():
+    """An echo without interrupts."""
+    setup = put(UBRR0L, 12) + put(UCSR0B, TXEN | RXEN)
+    chip = boot(setup, poll(UCSR0A, 7), lds(20, UDR0), sts(UDR0, 20), rjmp(-9))
+    chip.set_pin("PD0", 1)
+    chip.run(cycles=100)
+    end = chip.uart_send(b"Hello", at=chip.cycle + 1234)
+    chip.run(cycles=end + 5000 - chip.cycle)
+    assert chip.uart == b"Hello"
 
 
 # ---- interrupts ----------------------------------------------------------------------------------
@@ -604,7 +662,6 @@ def test_power_down_stretches_the_frame():
     assert line_changes(chip) == expected
 
 
-@pytest.mark.xfail(reason="sleep does not stop the receiver's clock")
 def test_nothing_is_received_in_power_down():
     setup = put(UBRR0L, 3) + put(UCSR0B, RXEN) + POWER_DOWN
     chip = boot(setup, sleep(), sled(), isr={INT0_VECTOR: LOOP})
