@@ -7,6 +7,7 @@ import pytest
 from avrswarm.robot.eeprom_map import EepromMap
 from avrswarm.robot.messages import Message, MessageType, pulse_cycles
 
+from ..robot.test_messages import CRC_VECTORS
 from .bench import TICK, VECTOR_TICK, Robot
 
 PERIOD = 16 * TICK
@@ -160,6 +161,21 @@ def test_first_message_comes_at_the_next_tick_after_long_idling():
     robot = Robot("speaker").run(260 * TICK).obey(MessageType.RUN, then=0)
     robot.run(9 * TICK)
     assert robot.frames()
+
+
+@pytest.mark.parametrize(("data", "type", "crc"), CRC_VECTORS)
+def test_checksum_on_the_chip(data, type, crc):
+    robot = Robot("speaker").run(5000)
+    for i, byte in enumerate(bytes(data).ljust(9, b"\0") + bytes([type])):
+        robot.chip.poke(0x700 + i, byte)
+    assert robot.call("message_crc", 0x700)[0] == crc
+
+
+def test_cost_of_a_tick_while_receiving():
+    robot = Robot("blink").run(5000)
+    robot.chip.run_until(pc=VECTOR_TICK, max_cycles=2 * TICK)
+    robot.light([robot.cycle + TICK - 1000])
+    assert max(robot.interrupts(VECTOR_TICK, until=robot.cycle + 2 * TICK)) <= 121
 
 
 def test_cost_of_a_tick():
