@@ -34,7 +34,7 @@ STOP_SLOT = 8
 STOP_FROM = 2283 + 4
 STOP_BEFORE = 2555 - 5
 """A stop bit, by the receiver's timer. Real timers show up to 4 or 5 cycles less or more than the
-nominal value, because interrupts wait for the end of an instruction. Bits have wide margins, but the
+nominal value, because interrupts wait for the end of an instruction. Bits have wide margins, but
 stop bits decide between which clocks a message passes: what depends on luck does not count here, so
 that 0.952 to 1.054 is the range, as measured (hardware reference, section 1)."""
 
@@ -52,7 +52,7 @@ BAD_CRC = 2  # hear: twelve bytes with a wrong one
 
 
 class SpeakerRow:
-    """One transmitter; ``start``, ``end``, ``pulses``, ``message`` are of the last reported frame."""
+    """A transmitter; ``start``, ``end``, ``pulses``, ``message`` are of the last frame reported."""
 
     start: int  # rising edge of the first pulse
     end: int  # rising edge of the last pulse
@@ -70,7 +70,7 @@ class SpeakerRow:
 
 
 class ListenerRow:
-    """One receiver; ``message``, the gains and ``start`` are of the message reported last."""
+    """A receiver; ``message``, the gains and ``start`` are of the message reported last."""
 
     high_gain: int  # counts, at the first pulse
     low_gain: int  # counts, at the second pulse
