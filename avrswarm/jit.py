@@ -7,10 +7,11 @@ Two decorators mark compiled functions:
   kernels they call inside them.
 
 numba's own cache looks only at the file of the cached function and would serve stale code after an
-edit in another module. The cache therefore lives in a folder named by a digest of every source file of
-the package: any edit anywhere starts an empty one.
+edit in another module. The cache therefore lives in a folder named by a digest of every source file
+of the package: any edit anywhere starts an empty one.
 
-``NUMBA_DISABLE_JIT=1`` and ``NUMBA_BOUNDSCHECK=1`` work as usual; the latter gets its own cache folder.
+``NUMBA_DISABLE_JIT=1`` and ``NUMBA_BOUNDSCHECK=1`` work as usual; the latter gets its own cache
+folder.
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
-from numba import njit
 
 from avrswarm.whole_program import EntryCompiler, KernelCompiler, share_one_version
 
@@ -34,13 +34,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).resolve().parent
 
-JIT_DISABLED = bool(numba.config.DISABLE_JIT)
+_njit: Any = numba.njit  # its annotations leave out the options that we use
+_config: Any = numba.config
+
+JIT_DISABLED = bool(_config.DISABLE_JIT)
 """True under ``NUMBA_DISABLE_JIT=1``: kernels run as plain Python, a thousand times slower."""
 
 
 def source_digest() -> str:
     """Return a digest of every Python source of the package and of numba's version."""
-    digest = hashlib.sha256(f"numba {numba.__version__} boundscheck {numba.config.BOUNDSCHECK}".encode())
+    digest = hashlib.sha256(f"numba {numba.__version__} boundscheck {_config.BOUNDSCHECK}".encode())
     for path in sorted(PACKAGE.rglob("*.py")):
         digest.update(str(path.relative_to(PACKAGE)).encode() + b"\0")
         digest.update(path.read_bytes())
@@ -48,7 +51,7 @@ def source_digest() -> str:
 
 
 def cache_root() -> Path:
-    """Return the folder that holds compiled code of all versions (``AVRSWARM_CACHE`` overrides it)."""
+    """Return the folder of compiled code of all versions (``AVRSWARM_CACHE`` overrides it)."""
     chosen = os.environ.get("AVRSWARM_CACHE")
     if chosen:
         return Path(chosen)
@@ -63,12 +66,12 @@ def _use_cache_folder() -> Path:
     except OSError:  # a read-only home: compile into a folder of this process
         folder = Path(tempfile.mkdtemp(prefix="avrswarm-cache-"))
     _forget_old_caches(folder)
-    numba.config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
+    _config.CACHE_DIR = str(folder)
     return folder
 
 
 def _forget_old_caches(current: Path, keep: int = 8) -> None:
-    """Keep the newest few cache folders; each edit of the package would otherwise leave one behind."""
+    """Keep the newest few cache folders; each edit of the package leaves one behind."""
     try:
         folders = sorted(
             (path for path in current.parent.iterdir() if path.is_dir() and len(path.name) == 16),
@@ -89,17 +92,22 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False
 
 def kernel(function: F) -> F:
     """Compile a function that only compiled code calls."""
-    compiled = njit(
+    compile_kernel = _njit(
         pipeline_class=KernelCompiler, no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS
-    )(function)
+    )
+    compiled: F = compile_kernel(function)
     if not JIT_DISABLED:
         share_one_version(compiled)
-    return compiled  # type: ignore[no-any-return]
+    return compiled
 
 
 def entry(function: F) -> F:
     """Compile a function that Python calls, and keep the result on disk."""
-    return njit(cache=True, pipeline_class=EntryCompiler, no_cfunc_wrapper=True, **_OPTIONS)(function)  # type: ignore[no-any-return]
+    compile_entry = _njit(
+        cache=True, pipeline_class=EntryCompiler, no_cfunc_wrapper=True, **_OPTIONS
+    )
+    compiled: F = compile_entry(function)
+    return compiled
 
 
 def is_warm() -> bool:
@@ -118,7 +126,7 @@ class announce_compilation:  # noqa: N801 - reads as a verb at its call site
         self._start = time.perf_counter()
         if self.cold:
             print(
-                "avrswarm: first start of this version: compiling the emulator (about 15 s, kept on disk) ...",
+                "avrswarm: first start of this version: compiling (about 15 s, kept on disk) ...",
                 file=sys.stderr,
                 flush=True,
             )

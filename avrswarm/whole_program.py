@@ -1,12 +1,12 @@
 """Compile many small kernels as one program: a numba pipeline that optimises once, at the entry.
 
-numba's default pipeline turns every compiled function into machine code of its own and links and optimises
-all its callees again at each level of calls. With two hundred kernels that is most of the compile time, and
-wasted: only the entry functions are ever called from Python. Here a kernel stops after LLVM IR; an entry
-links the IR of every kernel it reaches, once, and optimises the whole.
+numba's default pipeline turns every compiled function into machine code of its own and links and
+optimises all its callees again at each level of calls. With two hundred kernels that is most of the
+compile time, and wasted: only the entry functions are ever called from Python. Here a kernel stops
+after LLVM IR; an entry links the IR of every kernel it reaches, once, and optimises the whole.
 
-Built on numba's documented way to customise the compiler (``pipeline_class``); the library classes below
-override three steps of its code generator.
+Built on numba's documented way to customise the compiler (``pipeline_class``); the library classes
+below override three steps of its code generator.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import NativeLowering
 
 
-class _KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
+class _KernelLibrary(JITCodeLibrary):
     """IR of one kernel; no optimisation, no machine code, callees not linked in."""
 
     def finalize(self) -> None:
@@ -29,15 +29,16 @@ class _KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
         self._finalized = True
 
 
-class _EntryLibrary(JITCodeLibrary):  # type: ignore[misc]
+class _EntryLibrary(JITCodeLibrary):
     """An entry and all kernels it reaches, optimised together."""
 
     def finalize(self) -> None:
-        # Callers before callees: LLVM links a function of this kind only if it is already asked for.
+        # Callers before callees: LLVM links a function of this kind only if it is already asked
+        # for.
         finished: list[Any] = []
         seen: set[int] = set()
 
-        def visit(library: Any) -> None:  # noqa: ANN401 - any of numba's code libraries
+        def visit(library: Any) -> None:
             if id(library) in seen:
                 return
             seen.add(id(library))
@@ -53,17 +54,18 @@ class _EntryLibrary(JITCodeLibrary):  # type: ignore[misc]
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class _KernelLowering(NativeLowering):  # type: ignore[misc]
+class _KernelLowering(NativeLowering):
     _name = "avrswarm_kernel_lowering"
 
-    def run_pass(self, state: Any) -> bool:  # noqa: ANN401 - numba's compiler state
+    def run_pass(self, state: Any) -> bool:
         state.library = _KernelLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags.no_compile = True
         super().run_pass(state)
         lowered = state["cr"]
 
-        # numba files an overload under its Python-callable function, which a kernel does not have. A
-        # built-in method of an object of our own is accepted as such a key; this one raises when called.
+        # numba files an overload under its Python-callable function, which a kernel does not have.
+        # A built-in method of an object of our own is accepted as such a key; this one raises when
+        # called.
         empty: list[int] = []
         key = empty.pop
         state.targetctx.insert_user_function(key, lowered.fndesc, [state.library])
@@ -72,16 +74,16 @@ class _KernelLowering(NativeLowering):  # type: ignore[misc]
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class _EntryLowering(NativeLowering):  # type: ignore[misc]
+class _EntryLowering(NativeLowering):
     _name = "avrswarm_entry_lowering"
 
-    def run_pass(self, state: Any) -> bool:  # noqa: ANN401
+    def run_pass(self, state: Any) -> bool:
         state.library = _EntryLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         state.library.enable_object_caching()
         return bool(super().run_pass(state))
 
 
-class KernelCompiler(CompilerBase):  # type: ignore[misc]
+class KernelCompiler(CompilerBase):
     """Pipeline for functions that only compiled code calls."""
 
     lowering: type[NativeLowering] = _KernelLowering
@@ -104,19 +106,19 @@ class EntryCompiler(KernelCompiler):
     lowering = _EntryLowering
 
 
-def share_one_version(dispatcher: Any) -> None:  # noqa: ANN401 - numba's dispatcher
+def share_one_version(dispatcher: Any) -> None:
     """Make a kernel compile once for all integer arguments.
 
     numba would compile it anew for every literal number and every ``IntEnum`` it is called with.
     """
     original = dispatcher.get_call_template
 
-    def get_call_template(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:  # noqa: ANN401
+    def get_call_template(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         return original(tuple(_plain(argument) for argument in arguments), keywords)
 
     dispatcher.get_call_template = get_call_template
 
 
-def _plain(argument: Any) -> Any:  # noqa: ANN401 - numba types
+def _plain(argument: Any) -> Any:
     plain = types.unliteral(argument)
     return types.int64 if isinstance(plain, types.IntEnumMember) else plain

@@ -1,7 +1,7 @@
 """The I/O space: the one table from register addresses to peripherals.
 
-``read_io`` gives what the CPU reads in a cycle, ``write_io`` lets a write land at an edge. Both first let
-everything happen that is due by then, so that peripherals never see time run backwards.
+``read_io`` gives what the CPU reads in a cycle, ``write_io`` lets a write land at an edge. Both
+first let everything happen that is due by then, so that peripherals never see time run backwards.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ from avrswarm.chip.registers import (
     UDR0,
     WDTCSR,
 )
-from avrswarm.chip.schedule import handle_due, update_next_event
+from avrswarm.chip.schedule import handle_due, rewind_tape, update_next_event
 from avrswarm.chip.state import ChipRow
 from avrswarm.jit import kernel
 
@@ -104,9 +104,18 @@ DYNAMIC = EXISTS.copy()
 DYNAMIC[
     [
         *(DDRB + offset for offset in (0, 1, 3, 4, 6, 7)),
-        *(REGISTERS[name] for name in ("GPIOR0", "GPIOR1", "GPIOR2", "EIMSK", "EICRA", "GTCCR", "SMCR")),
-        *(REGISTERS[name] for name in ("MCUSR", "PRR", "OSCCAL", "PCICR", "PCMSK0", "PCMSK1", "PCMSK2")),
-        *(REGISTERS[name] for name in ("TIMSK0", "TIMSK1", "TIMSK2", "ADMUX", "ADCSRB", "DIDR0", "DIDR1")),
+        *(
+            REGISTERS[name]
+            for name in ("GPIOR0", "GPIOR1", "GPIOR2", "EIMSK", "EICRA", "GTCCR", "SMCR")
+        ),
+        *(
+            REGISTERS[name]
+            for name in ("MCUSR", "PRR", "OSCCAL", "PCICR", "PCMSK0", "PCMSK1", "PCMSK2")
+        ),
+        *(
+            REGISTERS[name]
+            for name in ("TIMSK0", "TIMSK1", "TIMSK2", "ADMUX", "ADCSRB", "DIDR0", "DIDR1")
+        ),
         *(REGISTERS[name] for name in ("TCCR0A", "TCCR0B", "TCCR1A", "TCCR1B", "TCCR2A", "TCCR2B")),
     ]
 ] = False
@@ -114,7 +123,7 @@ DYNAMIC[
 
 @kernel
 def is_flag_register(address: int) -> bool:
-    """Tell registers in which SBI and CBI touch only the named bit: writing 1 acts, writing 0 does nothing."""
+    """Tell registers in which SBI and CBI touch only the named bit: 1 acts, 0 does nothing."""
     return (
         address == PINB
         or address == PINC
@@ -212,8 +221,8 @@ def _read_pin_flags(c: ChipRow, tape: NDArray[np.int64], address: int, cycle: in
 def write_io(c: ChipRow, tape: NDArray[np.int64], address: int, value: int, edge: int) -> None:
     """Let the CPU's write to the I/O register ``address`` land at ``edge``.
 
-    The interrupt request that the boundary at ``edge`` will act on is sampled before: it saw the last
-    cycle of the writing instruction, in which the write had not landed yet.
+    The interrupt request that the boundary at ``edge`` will act on is sampled before: it saw the
+    last cycle of the writing instruction, in which the write had not landed yet.
     """
     if _changes_nothing(c, address, value):
         return
@@ -225,6 +234,8 @@ def write_io(c: ChipRow, tape: NDArray[np.int64], address: int, value: int, edge
     if c.next_event == edge:
         handle_due(c, tape, edge)
     _write(c, address, value, edge)
+    if c.clock_changed:
+        rewind_tape(c, tape)  # world time has another meaning in cycles now
     update_next_event(c)
 
 

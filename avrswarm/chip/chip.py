@@ -1,7 +1,7 @@
 """``Chip``: one ATmega328P on a bench, for tests, notebooks and the command line.
 
-The bench can read and write registers by name, drive pins, voltages and the comparator now or at a later
-cycle, step, and save or restore everything.
+The bench can read and write registers by name, drive pins, voltages and the comparator now or at a
+later cycle, step, and save or restore everything.
 
 >>> from avrswarm import Chip
 >>> from avrswarm.program import Program
@@ -48,7 +48,7 @@ from avrswarm.jit import announce_compilation
 from avrswarm.program.image import Program
 
 DEFAULT_FUSES = (0xE2, 0xFF, 0xFF, 0xD9)
-"""Low, lock, extended, high: internal RC at 8 MHz undivided, boot section at 0x7000 (Kilobot, reference 7)."""
+"""Low, lock, extended, high: RC at 8 MHz undivided, boot at 0x7000 (Kilobot, reference 7)."""
 
 FACTORY_OSCCAL = 0x9C
 """A typical factory calibration byte (assumption; every real chip has its own)."""
@@ -101,13 +101,13 @@ class Snapshot:
 
 
 class _OnClassOrInstance:
-    """A method that works as ``Chip.restore(s)`` (a new chip) and ``chip.restore(s)`` (in place)."""
+    """A method that works as ``Chip.restore(s)`` (new chip) and ``chip.restore(s)`` (in place)."""
 
-    def __init__(self, function: Any) -> None:  # noqa: ANN401 - a descriptor takes any function
+    def __init__(self, function: Any) -> None:
         self.function = function
         self.__doc__ = function.__doc__
 
-    def __get__(self, instance: Chip | None, owner: type[Chip]) -> Any:  # noqa: ANN401
+    def __get__(self, instance: Chip | None, owner: type[Chip]) -> Any:
         target = instance if instance is not None else owner.__new__(owner)
         return lambda snapshot: self.function(target, snapshot)
 
@@ -128,8 +128,8 @@ class Chip:
     strict
         Make every report (see ``reports``) a fault.
     stop_when_halted
-        Let ``run`` stop as soon as only a reset could change what the program does: asleep, or in an
-        empty loop, with interrupts off.
+        Let ``run`` stop as soon as only a reset could change what the program does: asleep, or in
+        an empty loop, with interrupts off.
     skip_idle
         Jump over idle loops in closed form. Results are the same either way; off is only slower.
     """
@@ -178,16 +178,16 @@ class Chip:
         decode_image(self._flash, self._code)
 
     @property
-    def _c(self) -> Any:  # noqa: ANN401 - a numpy record; its fields are those of ChipRow
+    def _c(self) -> Any:
         return self._chips[0]
 
     def _bench(self, what: Bench, address: int = 0, value: int = 0) -> int:
         return int(bench(self._chips, 0, self._tape, int(what), address, value))
 
-    # ---- running -----------------------------------------------------------------------------------
+    # ---- running ---------------------------------------------------------------------------------
 
     def run(self, cycles: int) -> StopReason:
-        """Run to the first instruction boundary at or after ``cycles`` more cycles; say why it stopped."""
+        """Run to the first instruction boundary ``cycles`` or more ahead; say why it stopped."""
         return self._run_to(self.cycle + cycles, self._code)
 
     def step(self) -> StopReason:
@@ -204,7 +204,9 @@ class Chip:
             pc = self.program.symbols.resolve(symbol)
         assert pc is not None
         if pc % 2 or not 0 <= pc < 2 * FLASH_WORDS:
-            raise UsageError(f"pc={pc:#x} is no instruction address: even, below {2 * FLASH_WORDS:#x}")
+            raise UsageError(
+                f"pc={pc:#x} is no instruction address: even, below {2 * FLASH_WORDS:#x}"
+            )
         end = self.cycle + max_cycles
         if self.pc == pc:  # we stand on it: move off before the breakpoint is set
             reason = self._run_to(self.cycle + 1, self._code)
@@ -218,7 +220,7 @@ class Chip:
         return reason
 
     def _redecode(self) -> None:
-        """Decode again: self-programming changed the flash while a breakpoint's copy was running."""
+        """Decode again: self-programming changed the flash while a breakpoint's copy ran."""
         decode_image(self._flash, self._code)
 
     def _run_to(self, stop: int, code: NDArray[np.uint32]) -> StopReason:
@@ -254,8 +256,8 @@ class Chip:
             if int(c.reports[number, 0]) == kind:
                 place = int(c.reports[number, 2])
         return (
-            f"{self.program.name}: {what}: address {int(c.fault_address):#06x} at cycle {self.cycle}, "
-            f"pc {2 * place:#06x} ({self._place(place)}); {hint}"
+            f"{self.program.name}: {what}: address {int(c.fault_address):#06x} "
+            f"at cycle {self.cycle}, pc {2 * place:#06x} ({self._place(place)}); {hint}"
         )
 
     def _place(self, word_address: int) -> str:
@@ -271,7 +273,7 @@ class Chip:
         """Pull the RESET pin: registers and SRAM stay, everything else starts afresh."""
         self._bench(Bench.RESET, value=EXTRF)
 
-    # ---- state -------------------------------------------------------------------------------------
+    # ---- state -----------------------------------------------------------------------------------
 
     @property
     def cycle(self) -> int:
@@ -308,7 +310,7 @@ class Chip:
 
     @property
     def data(self) -> NDArray[np.uint8]:
-        """Data space 0x000-0x8FF as the CPU would read it now, without the side effects of reading."""
+        """Data space 0x000-0x8FF as the CPU would read it now, without side effects."""
         copy = self._chips.copy()
         bench(copy, 0, self._tape, int(Bench.PEEK_ALL), 0, 0)
         content: NDArray[np.uint8] = copy[0].memory.copy()
@@ -318,14 +320,18 @@ class Chip:
     def poke(self, address: int, value: int) -> None:
         """Put a byte into a working register or SRAM, as a debugger would."""
         if not (0 <= address < 0x20 or SRAM_START <= address < DATA_SIZE):
-            raise UsageError(f"poke takes register or SRAM addresses, not {address:#x}; use write(NAME, value)")
+            raise UsageError(
+                f"poke takes register or SRAM addresses, not {address:#x}; use write(NAME, value)"
+            )
         self._c.memory[address] = value
         self._c.idle_period = 0
 
     def set_pc(self, address: int) -> None:
         """Continue at byte address ``address``."""
         if address % 2 or not 0 <= address < 2 * FLASH_WORDS:
-            raise UsageError(f"{address:#x} is no instruction address: even, below {2 * FLASH_WORDS:#x}")
+            raise UsageError(
+                f"{address:#x} is no instruction address: even, below {2 * FLASH_WORDS:#x}"
+            )
         self._c.pc = address // 2
         self._c.idle_period = 0
 
@@ -354,12 +360,14 @@ class Chip:
 
     @property
     def reports(self) -> list[Report]:
-        """What the firmware did that the chip survives: stray accesses, a stack outside SRAM, ..."""
+        """What the firmware did that the chip survives: stray accesses, a lost stack, ..."""
         c = self._c
         found = []
         for kind, cycle, pc, address in c.reports[: c.report_count].tolist():
             function = self.program.symbols.describe(2 * pc)
-            found.append(Report(Fault(kind), cycle, 2 * pc, function, self._instruction(pc), address))
+            found.append(
+                Report(Fault(kind), cycle, 2 * pc, function, self._instruction(pc), address)
+            )
         return found
 
     def digest(self) -> str:
@@ -370,16 +378,23 @@ class Chip:
         copy[0].log[:] = 0
         copy[0].tape_next = 0
         copy[0].next[Source.TAPE] = copy[0].next_event = 0
-        for name in ("skip_idle", "io_touched", "idle_period", "idle_reads_io", "calm_since", "probe_wait"):
+        for name in (
+            "skip_idle",
+            "io_touched",
+            "idle_period",
+            "idle_reads_io",
+            "calm_since",
+            "probe_wait",
+        ):
             copy[0][name] = 0  # how the time was spent, not what came of it
         content = hashlib.sha256(copy.tobytes())
         content.update(self._flash.tobytes())
         return content.hexdigest()
 
-    # ---- the bench ---------------------------------------------------------------------------------
+    # ---- the bench -------------------------------------------------------------------------------
 
     def read(self, name: str) -> int:
-        """Read an I/O register by its datasheet name, as the CPU would now (side effects included)."""
+        """Read an I/O register by its datasheet name, as the CPU would now, side effects too."""
         if name in WORD_REGISTERS:
             low = WORD_REGISTERS[name]
             if low == SPL:
@@ -425,45 +440,48 @@ class Chip:
         return int(copy[0].pin_level[port]) >> bit & 1
 
     def set_pin(self, name: str, level: int | None, at: int | None = None) -> None:
-        """Drive a pin from outside to 0 or 1, or let it float (None), now or from cycle ``at`` on."""
+        """Drive a pin from outside to 0 or 1, or let it float (None), now or from ``at`` on."""
         port, bit = _pin(name)
         if level not in (0, 1, None):
             raise UsageError(f"a pin is driven to 0, 1 or None (floating), not {level!r}")
         self._stimulate(at, Tape.PIN, 8 * port + bit, 2 if level is None else int(level))
 
     def set_adc(self, name: str, volts: float, at: int | None = None) -> None:
-        """Put a voltage on ``"ADC0"`` to ``"ADC7"`` (or ``"ADC8"``, the temperature sensor), now or later."""
+        """Put a voltage on ``"ADC0"`` to ``"ADC7"`` (``"ADC8"``: temperature), now or later."""
         channel = name.upper().removeprefix("ADC")
         if not channel.isdigit() or not 0 <= int(channel) <= 8:
-            raise UsageError(f"no analog input {name!r}; there are ADC0 to ADC7, and ADC8 (temperature)")
+            raise UsageError(
+                f"no analog input {name!r}; there are ADC0 to ADC7, and ADC8 (temperature)"
+            )
         self._stimulate(at, Tape.ADC, int(channel), round(volts * 1e6))
 
     def set_comparator(self, high: bool | int, at: int | None = None) -> None:
-        """Make AIN0 higher (or not) than AIN1, now or from cycle ``at`` on; ACO follows two cycles later."""
+        """Make AIN0 higher (or not) than AIN1, now or from ``at`` on; ACO follows later."""
         when = (self.cycle if at is None else at) + ACO_SYNC_CYCLES
         self._stimulate(when, Tape.ACO, int(bool(high)), 0)
 
     def uart_send(self, content: bytes, baud: float = 38_400, at: int | None = None) -> int:
-        """Shift 8N1 frames into RXD (PD0) from cycle ``at`` (default: now) on; return the cycle after the last."""
+        """Shift 8N1 frames into RXD (PD0) from now or ``at`` on; return the cycle they end."""
         bit_cycles = self.clock_hz / baud
         start = float(self.cycle if at is None else at)
-        rows = [(round(start), Tape.PIN, 16, 1)]
+        rows = [(round(start), int(Tape.PIN), 16, 1)]
         level = 1
         for byte in content:
             for bit in [0, *((byte >> n) & 1 for n in range(8)), 1]:
                 if bit != level:
-                    rows.append((round(start), Tape.PIN, 16, bit))
+                    rows.append((round(start), int(Tape.PIN), 16, bit))
                     level = bit
                 start += bit_cycles
         self._add_to_tape(rows)
         return round(start)
 
     def watch_pins(self, *names: str) -> None:
-        """Record every level change of these pins in ``pin_log`` as (cycle, port number, port levels)."""
+        """Record level changes of these pins in ``pin_log``: (cycle, port number, port levels)."""
         for name in names:
             port, bit = _pin(name)
             self._c.logged_pins[port] |= 1 << bit
-        for register in ("PCMSK0", "PCMSK1", "PCMSK2"):  # rewriting a mask looks anew at who watches which pin
+        # Rewriting a mask makes the chip look anew at who watches which pin.
+        for register in ("PCMSK0", "PCMSK1", "PCMSK2"):
             self.write(register, int(self._c.memory[REGISTERS[register]]))
 
     def _stimulate(self, at: int | None, kind: Tape, first: int, second: int) -> None:
@@ -474,11 +492,13 @@ class Chip:
 
     def _add_to_tape(self, rows: list[tuple[int, int, int, int]]) -> None:
         played = int(self._c.tape_next)
-        waiting = np.concatenate([self._tape[played:], np.array(rows, dtype=np.int64).reshape(-1, 4)])
+        waiting = np.concatenate(
+            [self._tape[played:], np.array(rows, dtype=np.int64).reshape(-1, 4)]
+        )
         self._tape = waiting[np.argsort(waiting[:, 0], kind="stable")]
         self._c.tape_next = 0
 
-    # ---- snapshots ---------------------------------------------------------------------------------
+    # ---- snapshots -------------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
         """Return the exact state, to be given to ``Chip.restore``."""
@@ -493,7 +513,7 @@ class Chip:
         )
 
     def _restore(self, snapshot: Snapshot) -> Chip:
-        """Return a chip in exactly the saved state: ``Chip.restore(s)`` a new one, ``chip.restore(s)`` this one."""
+        """Return a chip in exactly the saved state: a new one, or this one if called on it."""
         self.program = snapshot.program
         self.clock_hz = snapshot.clock_hz
         self._chips = snapshot.chips.copy()
@@ -510,7 +530,9 @@ def _register(name: str) -> int:
     try:
         return REGISTERS[name]
     except KeyError:
-        raise UsageError(f"no register {name!r}{_nearest(name, [*REGISTERS, *WORD_REGISTERS])}") from None
+        raise UsageError(
+            f"no register {name!r}{_nearest(name, [*REGISTERS, *WORD_REGISTERS])}"
+        ) from None
 
 
 def _nearest(name: str, known: list[str]) -> str:
@@ -522,7 +544,13 @@ def _nearest(name: str, known: list[str]) -> str:
 
 def _pin(name: str) -> tuple[int, int]:
     text = name.upper()
-    if len(text) == 3 and text[0] == "P" and text[1] in "BCD" and text[2] in "01234567" and text != "PC7":
+    if (
+        len(text) == 3
+        and text[0] == "P"
+        and text[1] in "BCD"
+        and text[2] in "01234567"
+        and text != "PC7"
+    ):
         return "BCD".index(text[1]), int(text[2])
     raise UsageError(f"no pin {name!r}; pins are PB0-PB7, PC0-PC6 and PD0-PD7")
 

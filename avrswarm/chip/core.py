@@ -1,14 +1,15 @@
 """The CPU: fetch, dispatch, count cycles. The only loop over instructions.
 
-``run`` executes instructions freely until an event or an interrupt needs attention at an instruction
-boundary; ``c.next_event`` says when. State lives in local variables meanwhile:
+``run`` executes instructions freely until an event or an interrupt needs attention at an
+instruction boundary; ``c.next_event`` says when. State lives in local variables meanwhile:
 
-* flags are kept unpacked: ``carry`` is 0 or 1, ``zero`` is a value that is 0 when Z is set, the others
-  hold the flag in the bit where the arithmetic leaves it (bit 7 for N, V, S; bit 4 for H);
-* cases that touch only registers and SRAM end with ``continue``; those that reach the I/O space leave an
-  access behind, which the code after the ``match`` carries out.
+* flags are kept unpacked: ``carry`` is 0 or 1, ``zero`` is a value that is 0 when Z is set, the
+  others hold the flag in the bit where the arithmetic leaves it (bit 7 for N, V, S; bit 4 for H);
+* cases that touch only registers and SRAM end with ``continue``; those that reach the I/O space
+  leave an access behind, which the code after the ``match`` carries out.
 
-Cycle counts and results: AVR Instruction Set Manual; edges and interrupts: timing reference 0 and 2.2.
+Cycle counts and results: AVR Instruction Set Manual; edges and interrupts: timing reference
+0 and 2.2.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ class Stop(IntEnum):
     LOG = 3  # the log wants to be emptied; run again
     IMAGE = 4  # SPM on a shared flash image: give the chip its own and run again
     HALTED = 5  # nothing but a reset can change what the program does
+    CLOCK = 6  # OSCCAL or CLKPR changed the clock; run again
 
 
 class Access(IntEnum):
@@ -67,7 +69,14 @@ def byte(memory: NDArray[np.uint8], place: int) -> int:
 
 @kernel
 def pack_sreg(
-    carry: int, zero: int, negative: int, overflow: int, sign: int, half: int, t_flag: int, i_flag: int
+    carry: int,
+    zero: int,
+    negative: int,
+    overflow: int,
+    sign: int,
+    half: int,
+    t_flag: int,
+    i_flag: int,
 ) -> int:
     """Assemble SREG from unpacked flags."""
     return (
@@ -88,7 +97,7 @@ def horizon(c: ChipRow, i_flag: int, visible: int, stop: int) -> int:
 
     ``visible`` is the cycle from which the present requests can be sampled.
     """
-    if c.reset_cause or c.fault or c.log_count > LOG_SIZE - LOG_RESERVE:
+    if c.reset_cause or c.fault or c.clock_changed or c.log_count > LOG_SIZE - LOG_RESERVE:
         return -1
     last = min(c.next_event, stop - 1)
     if i_flag and c.requests:
@@ -111,7 +120,9 @@ def read_data(c: ChipRow, tape: NDArray[np.int64], address: int, cycle: int, pc:
 
 
 @kernel
-def write_data(c: ChipRow, tape: NDArray[np.int64], address: int, value: int, edge: int, pc: int) -> None:
+def write_data(
+    c: ChipRow, tape: NDArray[np.int64], address: int, value: int, edge: int, pc: int
+) -> None:
     """Write a data address that is not in SRAM."""
     if address < 0x20:
         c.memory[address] = value
@@ -122,7 +133,9 @@ def write_data(c: ChipRow, tape: NDArray[np.int64], address: int, value: int, ed
 
 
 @kernel
-def push_outside(c: ChipRow, tape: NDArray[np.int64], sp: int, value: int, edge: int, pc: int) -> None:
+def push_outside(
+    c: ChipRow, tape: NDArray[np.int64], sp: int, value: int, edge: int, pc: int
+) -> None:
     """Push to an address outside SRAM: on the chip it goes wherever SP points."""
     report(c, Fault.STACK_OUTSIDE, edge, pc, sp)
     if SRAM_START <= sp < DATA_SIZE:
@@ -202,7 +215,7 @@ def run(
     probe_pc, probe_sp, probe_status, probe_cycle = 0, 0, 0, 0
 
     while True:
-        # ---- instruction boundary: events, resets, sleep, interrupts --------------------------------
+        # ---- instruction boundary: events, resets, sleep, interrupts -----------------------------
         if c.next_event < min(cycle, stop):
             handle_due(c, tape, min(cycle, stop) - 1)
             probing = 0
@@ -222,6 +235,10 @@ def run(
             break
         if c.log_count > LOG_SIZE - LOG_RESERVE:
             reason = Stop.LOG.value
+            break
+        if c.clock_changed:
+            c.clock_changed = 0
+            reason = Stop.CLOCK.value
             break
         if cycle >= stop:
             break
@@ -259,15 +276,19 @@ def run(
                 break
             limit = min(limit, cycle)
         elif c.skip_idle and limit - cycle > idle.WORTH_SKIPPING and not c.requests:
-            # A loop that comes back to the same state without touching the I/O space will go on doing so
-            # until the next event: find its period once, then jump.
+            # A loop that comes back to the same state without touching the I/O space will go on
+            # doing so until the next event: find its period once, then jump.
             status = pack_sreg(carry, zero, negative, overflow, sign, half, t_flag, i_flag)
             if probing:
                 if c.io_touched & Touch.VOLATILE or probing > idle.LONGEST_PROBE:
                     probing = 0
                     idle.give_up(c, cycle)
                 elif pc == probe_pc:
-                    if sp == probe_sp and status == probe_status and idle.same_memory(data, scratch):
+                    if (
+                        sp == probe_sp
+                        and status == probe_status
+                        and idle.same_memory(data, scratch)
+                    ):
                         c.idle_period = cycle - probe_cycle
                         c.idle_reads_io = c.io_touched & Touch.STABLE_READ
                         c.probe_wait = idle.SHORTEST_WAIT
@@ -292,7 +313,7 @@ def run(
                 ceiling = c.calm_since + c.probe_wait
             limit = min(limit, ceiling)
 
-        # ---- instructions ---------------------------------------------------------------------------
+        # ---- instructions ------------------------------------------------------------------------
         while cycle <= limit:
             word = int(code[pc]) & 0xFFFFFFFF
             here = pc
@@ -698,7 +719,12 @@ def run(
                     continue
                 case Op.RJMP:
                     cycle += 2
-                    if b == here and not i_flag and c.stop_when_halted and c.next[Source.WATCHDOG] == NEVER:
+                    if (
+                        b == here
+                        and not i_flag
+                        and c.stop_when_halted
+                        and c.next[Source.WATCHDOG] == NEVER
+                    ):
                         pc = here
                         reason = Stop.HALTED.value
                         break
@@ -751,7 +777,7 @@ def run(
                     sp = (sp + 2) & 0xFFFF
                     pc = (high << 8 | low) & PC_MASK
                     cycle += 4
-                    if not i_flag:  # one instruction of the interrupted program runs before the next interrupt
+                    if not i_flag:  # the interrupted program runs one instruction first
                         i_flag = 1
                         c.held_until = max(c.held_until, cycle + 1)
                     limit = min(horizon(c, 1, cycle, stop), ceiling)
@@ -774,7 +800,9 @@ def run(
                         pc = b
                         cycle += 1
                         if cycle < limit and c.skip_idle:
-                            cycle = idle.skip_sbiw_loop(data, int(code[b]) & 0xFFFFFFFF, cycle, limit)
+                            cycle = idle.skip_sbiw_loop(
+                                data, int(code[b]) & 0xFFFFFFFF, cycle, limit
+                            )
                     continue
                 case Op.BRNE_DELAY_DEC:
                     cycle += 1
@@ -782,7 +810,9 @@ def run(
                         pc = b
                         cycle += 1
                         if cycle < limit and c.skip_idle:
-                            cycle = idle.skip_dec_loop(data, int(code[b]) & 0xFFFFFFFF, cycle, limit)
+                            cycle = idle.skip_dec_loop(
+                                data, int(code[b]) & 0xFFFFFFFF, cycle, limit
+                            )
                     continue
                 case Op.BRNE_DELAY_SUBI:
                     cycle += 1
@@ -1197,7 +1227,7 @@ def run(
                     c.fault_address = 2 * here
                     break
 
-            # ---- an access outside SRAM -------------------------------------------------------------
+            # ---- an access outside SRAM ----------------------------------------------------------
             if access == Access.STORE:
                 value = byte(data, a)
                 if address == SREG:

@@ -28,7 +28,7 @@ class Fault(IntEnum):
 EXPLANATIONS: dict[Fault, tuple[str, str]] = {
     Fault.UNDEFINED_OPCODE: (
         "undefined opcode",
-        "the program counter ran into data or a corrupt image; check the stack and function pointers",
+        "the program counter ran into data or a corrupt image; check stack and function pointers",
     ),
     Fault.ERASED_FLASH: (
         "running erased flash (0xFFFF, executed like sbrs r31, 7)",

@@ -1,10 +1,10 @@
 """Exact idle skipping: jump over what a waiting program does, without changing what comes out.
 
-Two kinds of waiting have a closed form. A counted delay loop is recognised when the program is decoded; all
-but its last iterations are skipped, and those run normally, so that flags come out right. Any other
-loop is probed: if the program comes back to an address with the same registers, flags and SRAM, and has
-neither written to the I/O space nor read anything there that changes with time, it will repeat exactly until
-the next event. The core then skips whole periods.
+Two kinds of waiting have a closed form. A counted delay loop is recognised when the program is
+decoded; all but its last iterations are skipped, and those run normally, so that flags come out
+right. Any other loop is probed: if the program comes back to an address with the same registers,
+flags and SRAM, and has neither written to the I/O space nor read anything there that changes with
+time, it will repeat exactly until the next event. The core then skips whole periods.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def same_memory(data: NDArray[np.uint8], scratch: NDArray[np.uint8]) -> bool:
 
 @kernel
 def skip_sbiw_loop(data: NDArray[np.uint8], word: int, cycle: int, limit: int) -> int:
-    """Skip iterations of ``sbiw r, 1 ; brne`` (4 cycles each) that end before ``limit``; return the cycle."""
+    """Skip iterations of ``sbiw r, 1 ; brne`` (4 cycles) up to ``limit``; return the cycle."""
     if word & 0xFF != Op.SBIW:  # a breakpoint stands there
         return cycle
     register = word >> 8 & 0xFF
@@ -76,7 +76,7 @@ def skip_sbiw_loop(data: NDArray[np.uint8], word: int, cycle: int, limit: int) -
 
 @kernel
 def skip_dec_loop(data: NDArray[np.uint8], word: int, cycle: int, limit: int) -> int:
-    """Skip iterations of ``dec r ; brne`` (3 cycles each)."""
+    """Skip iterations of ``dec r ; brne`` (3 cycles)."""
     if word & 0xFF != Op.DEC:
         return cycle
     register = word >> 8 & 0xFF
@@ -88,9 +88,14 @@ def skip_dec_loop(data: NDArray[np.uint8], word: int, cycle: int, limit: int) ->
 
 @kernel
 def skip_subi_loop(
-    data: NDArray[np.uint8], code: NDArray[np.uint32], first: int, counted: int, cycle: int, limit: int
+    data: NDArray[np.uint8],
+    code: NDArray[np.uint32],
+    first: int,
+    counted: int,
+    cycle: int,
+    limit: int,
 ) -> int:
-    """Skip iterations of ``subi ; sbci ; ... ; brne`` over ``counted`` bytes (``counted`` + 2 cycles each)."""
+    """Skip iterations of ``subi ; sbci ; ... ; brne`` over ``counted`` bytes (``counted`` + 2)."""
     count = 0
     for number in range(counted):
         word = int(code[(first + number) & PC_MASK]) & _WORD

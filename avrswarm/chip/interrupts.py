@@ -1,7 +1,8 @@
 """Interrupt requests: one bit per vector, kept up to date by the peripherals.
 
-A request is *flag and enable*, whatever the I bit says. The core samples requests in the last cycle of
-each instruction (timing reference 2.2); ``acknowledge`` does what entering a vector does to its flag.
+A request is *flag and enable*, whatever the I bit says. The core samples requests in the last cycle
+of each instruction (timing reference 2.2); ``acknowledge`` does what entering a vector does to its
+flag.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def lowest(requests: int) -> int:
 
 @kernel
 def acknowledge(c: ChipRow, vector: int) -> None:
-    """Clear the flag of a vector that is being entered, where entering clears it (timing reference 2.1)."""
+    """Clear the flag of a vector being entered, where entering clears it (reference 2.1)."""
     match vector:
         case Vector.INT0:
             c.int_flags &= ~1
@@ -50,7 +51,8 @@ def acknowledge(c: ChipRow, vector: int) -> None:
         case Vector.PCINT2:
             c.pcint_flags &= ~4
         case Vector.WDT:
-            # DS 11.9.2: the vector clears WDIF, and WDIE too if WDE is set, so that the next timeout resets.
+            # DS 11.9.2: the vector clears WDIF, and WDIE too if WDE is set, so that the next
+            # timeout resets.
             control = int(c.memory[WDTCSR])
             c.memory[WDTCSR] = control & ~0xC0 & 0xFF if control & 0x08 else control & ~0x80 & 0xFF
         case Vector.TIMER2_COMPA:
@@ -84,4 +86,3 @@ def acknowledge(c: ChipRow, vector: int) -> None:
         case _:
             return  # level requests stay until their cause goes: RX, UDRE, EE_READY, TWI, SPM_READY
     set_request(c, vector, False)
-

@@ -94,7 +94,9 @@ UBRR0H = 0xC5
 UDR0 = 0xC6
 
 REGISTERS: dict[str, int] = {
-    name: address for name, address in list(globals().items()) if name.isupper() and isinstance(address, int)
+    name: address
+    for name, address in list(globals().items())
+    if name.isupper() and isinstance(address, int)
 }
 
 WORD_REGISTERS: dict[str, int] = {

@@ -1,4 +1,4 @@
-"""Power-on and reset: what every register holds before the first instruction (timing reference 8.3, 8.5)."""
+"""Power-on and reset: what registers hold before the first instruction (reference 8.3, 8.5)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ LOW_FUSE, LOCK, EXTENDED_FUSE, HIGH_FUSE = 0, 1, 2, 3
 
 @kernel
 def reset(c: ChipRow) -> None:
-    """Reset the chip at ``c.cycle`` for ``c.reset_cause``; r0-r31, SRAM and EEPROM stay as they are."""
+    """Reset the chip at ``c.cycle`` for ``c.reset_cause``; r0-r31, SRAM and EEPROM stay."""
     edge = c.cycle
     cause = c.reset_cause
     c.reset_cause = 0
@@ -129,7 +129,7 @@ def _reset_timer(c: ChipRow, timer: int, edge: int) -> None:
 
 @kernel
 def power_on(c: ChipRow, rc_period: int) -> None:
-    """Make a zeroed record a chip that has just been powered, its fuses, inputs and SRAM already set."""
+    """Make a zeroed record, in which fuses, inputs and SRAM are set, a chip just powered."""
     boot_size = 256 << (3 - (int(c.fuses[HIGH_FUSE]) >> 1 & 3))  # BOOTSZ (DS table 27-7)
     c.boot_start = FLASH_WORDS - boot_size
     c.reset_vector = 0 if int(c.fuses[HIGH_FUSE]) & 1 else c.boot_start & PC_MASK  # BOOTRST
@@ -146,4 +146,4 @@ def power_on(c: ChipRow, rc_period: int) -> None:
     c.reset_cause = PORF
     c.cycle = 0
     reset(c)
-
+    c.clock_changed = 0

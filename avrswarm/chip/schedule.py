@@ -36,8 +36,24 @@ def update_next_event(c: ChipRow) -> None:
 @kernel
 def rewind_tape(c: ChipRow, tape: NDArray[np.int64]) -> None:
     """Look up the next stimulus, after a tape was exchanged or extended."""
-    c.next[Source.TAPE] = tape[c.tape_next, 0] if c.tape_next < tape.shape[0] else NEVER
+    _find_next_stimulus(c, tape)
     update_next_event(c)
+
+
+@kernel
+def cycle_at(c: ChipRow, time: int) -> int:
+    """Return the first cycle of this chip that begins at or after a world time."""
+    return c.time_base_cycle - (c.time_base - time) // c.period
+
+
+@kernel
+def _find_next_stimulus(c: ChipRow, tape: NDArray[np.int64]) -> None:
+    when = NEVER
+    if c.tape_next < tape.shape[0]:
+        when = tape[c.tape_next, 0]
+        if c.tape_in_time:
+            when = cycle_at(c, when) + analog_comparator.ACO_SYNC_CYCLES
+    c.next[Source.TAPE] = when
 
 
 @kernel
@@ -74,7 +90,7 @@ def handle_due(c: ChipRow, tape: NDArray[np.int64], edge: int) -> None:
 
 @kernel
 def _play_tape(c: ChipRow, tape: NDArray[np.int64], now: int) -> None:
-    while c.tape_next < tape.shape[0] and tape[c.tape_next, 0] <= now:
+    while c.next[Source.TAPE] <= now:
         kind = tape[c.tape_next, 1]
         first = tape[c.tape_next, 2]
         second = tape[c.tape_next, 3]
@@ -88,11 +104,13 @@ def _play_tape(c: ChipRow, tape: NDArray[np.int64], now: int) -> None:
             c.comparator_input = first
             analog_comparator.update(c, now)
         else:
+            if c.pin_level[gpio.D] & c.analog_pin != c.analog_pin:
+                first = second = 0  # the analog supply is switched off
             c.adc_microvolts[0] = second & 0xFFFFFFFF
             c.adc_microvolts[1] = second >> 32
             c.comparator_input = first
             analog_comparator.update(c, now)
-    c.next[Source.TAPE] = tape[c.tape_next, 0] if c.tape_next < tape.shape[0] else NEVER
+        _find_next_stimulus(c, tape)
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Sleep modes: which clocks stop, what wakes, and how long waking takes (DS 9; timing reference 8.1)."""
+"""Sleep modes: which clocks stop, what wakes, how long waking takes (DS 9; reference 8.1)."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def wake(c: ChipRow, boundary: int) -> int:
 
 @kernel
 def can_ever_wake(c: ChipRow, interrupts_on: bool) -> bool:
-    """Tell whether anything known can end this sleep: an event with interrupts on, or the watchdog's reset."""
+    """Tell whether anything known can end this sleep: an enabled interrupt or the watchdog."""
     if c.next[Source.WATCHDOG] != NEVER:
         return True
     return interrupts_on and (c.next_event != NEVER or int(c.memory[EIMSK]) != 0)

@@ -1,8 +1,8 @@
 """What one chip remembers, as one record; a swarm is an array of them (first axis = robot).
 
-``ChipRow`` and ``TimerRow`` are the single description: their annotations give the numpy record layout
-that kernels work on, and mypy the names and types of its fields. All numbers are 64-bit unless memory
-matters, because mixed widths cost conversions in compiled code.
+``ChipRow`` and ``TimerRow`` are the single description: their annotations give the numpy record
+layout that kernels work on, and mypy the names and types of its fields. All numbers are 64-bit
+unless memory matters, because mixed widths cost conversions in compiled code.
 
 Times are cycles of this chip's own CPU clock since power-on. ``NEVER`` is later than any of them.
 """
@@ -10,8 +10,9 @@ Times are cycles of this chip's own CPU clock since power-on. ``NEVER`` is later
 from __future__ import annotations
 
 import types
+from collections.abc import Sequence
 from enum import IntEnum
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Protocol, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ REPORT_SIZE = 8
 DELAYED_SIZE = 8
 
 TIME_UNITS_PER_SECOND = 10**14
-"""World time is an integer count of 10 femtoseconds: 25 hours fit, and 8 MHz is 12 500 000 units."""
+"""World time is an integer count of 10 femtoseconds: 25 hours fit; 8 MHz is 12 500 000 units."""
 
 
 class Source(IntEnum):
@@ -48,22 +49,32 @@ class Source(IntEnum):
 
 
 class Tape(IntEnum):
-    """Kinds of stimulus; a tape row is (cycle, kind, first value, second value)."""
+    """Kinds of stimulus; a tape row is (cycle or world time, kind, first value, second value)."""
 
     PIN = 0  # value = 8 x port + bit, level 0, 1 or 2 (= not driven)
     ADC = 1  # value = channel, microvolts
     ACO = 2  # value = comparator output after its synchroniser
-    PULSE = 3  # value = comparator output, microvolts on ADC0 in bits 0-31 and on ADC1 in bits 32-63
+    PULSE = 3  # value = comparator output; microvolts: ADC0 in bits 0-31, ADC1 in bits 32-63
 
 
 class Log(IntEnum):
-    """Kinds of things a chip tells its surroundings; packed as ``cycle << 16 | kind << 8 | value``."""
+    """What a chip tells its surroundings; packed as ``cycle << 16 | kind << 8 | value``."""
 
     PORTB = 0  # value = pin levels from that cycle on
     PORTC = 1
     PORTD = 2
     UART = 3  # value = byte, at the first cycle of its start bit
     BREAK = 4
+
+
+class Numbers(Protocol):
+    """A field that holds several 64-bit numbers; compiled code sees a numpy array."""
+
+    def __getitem__(self, place: int, /) -> int: ...
+
+    def __setitem__(self, place: int | slice, value: int, /) -> None: ...
+
+    def __len__(self) -> int: ...
 
 
 class TimerRow:
@@ -85,10 +96,10 @@ class TimerRow:
     enabled: int  # TIMSKn
     wanted: int  # TIFRn bits whose setting is an event: enabled interrupts and ADC triggers
     watched: int  # 1 if a change of an OC pin is an event
-    compare: Annotated[NDArray[np.int64], (2,)]  # active OCRnA, OCRnB
-    buffer: Annotated[NDArray[np.int64], (2,)]  # what the CPU wrote; equal unless a PWM mode buffers
-    output_mode: Annotated[NDArray[np.int64], (2,)]  # COMnA, COMnB
-    level: Annotated[NDArray[np.int64], (2,)]  # OC register, survives mode changes
+    compare: Annotated[Numbers, (2,)]  # active OCRnA, OCRnB
+    buffer: Annotated[Numbers, (2,)]  # what the CPU wrote; equal unless a PWM mode buffers
+    output_mode: Annotated[Numbers, (2,)]  # COMnA, COMnB
+    level: Annotated[Numbers, (2,)]  # OC register, survives mode changes
 
 
 class ChipRow:
@@ -126,9 +137,11 @@ class ChipRow:
     report_count: int
     reports: Annotated[NDArray[np.int64], (REPORT_SIZE, 4)]  # kind, cycle, pc, address
     log_count: int
-    log: Annotated[NDArray[np.int64], (LOG_SIZE,)]
+    log: Annotated[Numbers, (LOG_SIZE,)]
     tape_next: int  # index of the next tape row
-    next: Annotated[NDArray[np.int64], (13,)]
+    tape_in_time: int  # 1: tape rows carry world time, 0: chip cycles
+    analog_pin: int  # pins of port D that must be high for PULSE rows to reach the chip; 0 = always
+    next: Annotated[Numbers, (13,)]
 
     # --- clock and sleep --------------------------------------------------------------------------
     period: int  # time units per CPU cycle
@@ -137,18 +150,19 @@ class ChipRow:
     time_base: int  # world time of time_base_cycle
     time_base_cycle: int
     clock_divisor: int
+    clock_changed: int  # 1: the period has changed since the host last looked
     clock_change_edge: int  # landing edge of CLKPCE; NEVER = window closed
     vector_change_edge: int  # landing edge of IVCE; NEVER = window closed
-    prescaler_base: Annotated[NDArray[np.int64], (2,)]
-    prescaler_held: Annotated[NDArray[np.int64], (2,)]
+    prescaler_base: Annotated[Numbers, (2,)]
+    prescaler_held: Annotated[Numbers, (2,)]
 
     # --- GPIO -------------------------------------------------------------------------------------
-    pin_level: Annotated[NDArray[np.int64], (3,)]
-    pin_before: Annotated[NDArray[np.int64], (3,)]  # level before the last change
-    pin_changed: Annotated[NDArray[np.int64], (3,)]  # cycle of the last change
-    outside_driven: Annotated[NDArray[np.int64], (3,)]
-    outside_level: Annotated[NDArray[np.int64], (3,)]
-    logged_pins: Annotated[NDArray[np.int64], (3,)]  # pins whose changes go to the log
+    pin_level: Annotated[Numbers, (3,)]
+    pin_before: Annotated[Numbers, (3,)]  # level before the last change
+    pin_changed: Annotated[Numbers, (3,)]  # cycle of the last change
+    outside_driven: Annotated[Numbers, (3,)]
+    outside_level: Annotated[Numbers, (3,)]
+    logged_pins: Annotated[Numbers, (3,)]  # pins whose changes go to the log
     delayed_count: int
     delayed: Annotated[NDArray[np.int64], (DELAYED_SIZE, 2)]  # cycle, action
     capture_level: int  # ICP1 behind synchroniser and noise canceler
@@ -156,7 +170,7 @@ class ChipRow:
     pcint_flags: int  # PCIFR
 
     # --- timers -----------------------------------------------------------------------------------
-    timers: Annotated[NDArray[Any], TimerRow, (3,)]
+    timers: Annotated[Sequence[TimerRow], TimerRow, (3,)]
 
     # --- ADC and comparator -----------------------------------------------------------------------
     adc_busy: int
@@ -171,13 +185,13 @@ class ChipRow:
     adc_locked: int  # ADCL was read, ADCH not yet
     adc_flag: int  # ADIF
     adc_conversions: int
-    adc_microvolts: Annotated[NDArray[np.int64], (16,)]
+    adc_microvolts: Annotated[Numbers, (16,)]
     aref_microvolts: int
     avcc_microvolts: int
-    adc_noise_microvolts: int  # standard deviation of a model noise on the input; 0 = none
+    adc_noise_microvolts: Annotated[Numbers, (16,)]  # deviation of a model noise, by channel
     noise_key: int
-    ain_microvolts: Annotated[NDArray[np.int64], (2,)]  # AIN0, AIN1, used with band gap or multiplexer
-    comparator_input: int  # level of the outside source, used while neither band gap nor multiplexer is chosen
+    ain_microvolts: Annotated[Numbers, (2,)]  # AIN0, AIN1, used with band gap or multiplexer
+    comparator_input: int  # outside source, while neither band gap nor multiplexer is chosen
     comparator_output: int  # ACO
     comparator_flag: int  # ACI
 
@@ -188,9 +202,9 @@ class ChipRow:
     spm_window: int  # landing edge of the SPMCSR write; NEVER = closed
     spm_done: int
     rww_busy: int
-    page_loaded: Annotated[NDArray[np.uint8], (PAGE_WORDS,)]  # 1: this word of the buffer was filled
+    page_loaded: Annotated[NDArray[np.uint8], (PAGE_WORDS,)]  # 1: that word was filled
     page_buffer: Annotated[NDArray[np.uint16], (PAGE_WORDS,)]
-    fuses: Annotated[NDArray[np.int64], (4,)]  # low, lock, extended, high: in the order LPM reads them
+    fuses: Annotated[Numbers, (4,)]  # low, lock, extended, high: in the order LPM reads them
     oscillator_calibration: int
 
     # --- watchdog ---------------------------------------------------------------------------------
@@ -225,7 +239,7 @@ class ChipRow:
     rx_shift: int
     rx_bit: int
     rx_count: int
-    rx_fifo: Annotated[NDArray[np.int64], (3,)]  # byte | RXB8 << 8 | FE << 9 | DOR << 10 | UPE << 11
+    rx_fifo: Annotated[Numbers, (3,)]  # byte | RXB8 << 8 | FE << 9 | DOR << 10 | UPE << 11
 
     # --- SPI and TWI ------------------------------------------------------------------------------
     spi_stopped: int  # cycle at which its clock stopped; 0 = running
@@ -250,17 +264,17 @@ class ChipRow:
     memory: Annotated[NDArray[np.uint8], (DATA_SIZE,)]  # registers, I/O space and SRAM
 
 
-def _dtype_of(row: type) -> np.dtype[Any]:
+def record_dtype(row: type) -> np.dtype[Any]:
     """Build the numpy record layout from a row class's annotations."""
     fields: list[tuple[Any, ...]] = []
     for name, hint in get_type_hints(row, include_extras=True).items():
-        if hint is int:
-            fields.append((name, np.int64))
+        if hint is int or hint is float:
+            fields.append((name, np.int64 if hint is int else np.float64))
             continue
         array, *rest = get_args(hint)
         shape = rest[-1]
         if len(rest) == 2:
-            fields.append((name, _dtype_of(rest[0]), shape))
+            fields.append((name, record_dtype(rest[0]), shape))
             continue
         element = _element_type(array)
         fields.append((name, element, shape))
@@ -270,14 +284,16 @@ def _dtype_of(row: type) -> np.dtype[Any]:
     return layout
 
 
-def _element_type(array: Any) -> Any:  # noqa: ANN401 - walks typing internals
+def _element_type(array: Any) -> Any:
+    if array is Numbers:
+        return np.int64
     scalar = get_args(array)[1]
     if get_origin(scalar) is np.dtype or isinstance(scalar, types.GenericAlias):
         return get_args(scalar)[0]
     raise TypeError(f"not an array annotation: {array!r}")
 
 
-CHIP_DTYPE = _dtype_of(ChipRow)
+CHIP_DTYPE = record_dtype(ChipRow)
 
 Chips = np.recarray[Any, Any]
 """An array of ``CHIP_DTYPE`` records, one per robot."""

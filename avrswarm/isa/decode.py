@@ -1,9 +1,9 @@
 """Flash words -> packed instructions, once per distinct flash image.
 
-A packed instruction is one 32-bit number: operation in bits 0-7, operand ``a`` in bits 8-15, operand
-``b`` in bits 16-31. What can be decided from the flash alone is decided here: branch targets as absolute
-word addresses, register numbers, data-space addresses of I/O registers, and whether a skip jumps over
-one word or two.
+A packed instruction is one 32-bit number: operation in bits 0-7, operand ``a`` in bits 8-15,
+operand ``b`` in bits 16-31. What can be decided from the flash alone is decided here: branch
+targets as absolute word addresses, register numbers, data-space addresses of I/O registers, and
+whether a skip jumps over one word or two.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _pack(op: int, a: int, b: int) -> int:
 
 @kernel
 def decode_word(address: int, word: int, following: int) -> int:
-    """Pack the instruction ``word`` at word address ``address``; ``following`` is the word after it."""
+    """Pack the instruction ``word`` at word address ``address``; ``following`` comes after it."""
     row = int(_ROW_OF_WORD[word])
     if row == UNKNOWN:
         if word == ERASED_WORD:
@@ -103,7 +103,9 @@ def decode_word(address: int, word: int, following: int) -> int:
 
 
 @kernel
-def decode_range(flash: NDArray[np.uint16], code: NDArray[np.uint32], first: int, count: int) -> None:
+def decode_range(
+    flash: NDArray[np.uint16], code: NDArray[np.uint32], first: int, count: int
+) -> None:
     """Decode ``count`` words from ``first`` on, and those around whose meaning depends on them."""
     for address in range(first - 1, first + count):
         here = address & PC_MASK
@@ -133,16 +135,15 @@ def _mark_delay_loop(code: NDArray[np.uint32], here: int) -> None:
             op = Op.BRNE_DELAY_DEC.value
         elif word & 0xFF == Op.SBIW and word >> 16 == 1:
             op = Op.BRNE_DELAY_SBIW.value
-    elif 2 <= length <= 4:
-        if _counts_down(code, target, length):
-            op = Op.BRNE_DELAY_SUBI.value
-            counted = length
+    elif 2 <= length <= 4 and _counts_down(code, target, length):
+        op = Op.BRNE_DELAY_SUBI.value
+        counted = length
     code[here] = _pack(op, counted, target)
 
 
 @kernel
 def _counts_down(code: NDArray[np.uint32], first: int, count: int) -> bool:
-    """Tell whether ``count`` words are ``subi r, 1`` and then ``sbci s, 0`` on other registers each."""
+    """Tell whether ``count`` words are ``subi r, 1`` and then ``sbci s, 0``, no register twice."""
     seen = 0
     for number in range(count):
         word = int(code[(first + number) & PC_MASK]) & 0xFFFFFFFF

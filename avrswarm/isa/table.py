@@ -1,9 +1,9 @@
 """The instruction table of the ATmega328P (AVRe+ core, 16-bit PC class).
 
-One row per instruction as a disassembler names it. Pattern letters: ``d`` destination register, ``r``
-source register, ``K`` immediate, ``k`` branch offset or address, ``q`` displacement, ``A`` I/O address,
-``b`` bit number. A row with a second word says ``words=2``. Cycles are those of an undisturbed
-instruction that neither branches nor skips.
+One row per instruction as a disassembler names it. Pattern letters: ``d`` destination register,
+``r`` source register, ``K`` immediate, ``k`` branch offset or address, ``q`` displacement, ``A``
+I/O address, ``b`` bit number. A row with a second word says ``words=2``. Cycles are those of an
+undisturbed instruction that neither branches nor skips.
 
 Facts: AVR Instruction Set Manual; timing reference sections 1.1 to 1.4.
 """
@@ -154,7 +154,7 @@ class Op(IntEnum):
 
 
 class Form(IntEnum):
-    """How the operand fields of a word become the two numbers ``a`` and ``b`` of a decoded instruction."""
+    """How the operand fields of a word become the numbers ``a`` and ``b`` of a decoded one."""
 
     NONE = 0
     RD5_RR5 = 1  # a = d, b = r
@@ -179,7 +179,7 @@ class Form(IntEnum):
 
 @dataclass(frozen=True)
 class Row:
-    """One instruction: its name, bit pattern, operand form, length, cycles and the flags it writes."""
+    """One instruction: name, bit pattern, operand form, length, cycles and flags it writes."""
 
     name: str
     pattern: str

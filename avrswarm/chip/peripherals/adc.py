@@ -1,13 +1,13 @@
 """Analog to digital converter (DS 24; timing reference 4).
 
-A conversion is three known cycles: start (multiplexer locks), sample, done. Only the sample, and the end
-if someone waits for it, are events; everything else is worked out when the CPU looks.
+A conversion is three known cycles: start (multiplexer locks), sample, done. Only the sample, and
+the end if someone waits for it, are events; everything else is worked out when the CPU looks.
 """
 
 from __future__ import annotations
 
 from avrswarm.chip.interrupts import set_request
-from avrswarm.chip.registers import ADCH, ADCL, ADCSRA, ADCSRB, ADMUX, PRR
+from avrswarm.chip.registers import ADCL, ADCSRA, ADCSRB, ADMUX, PRR
 from avrswarm.chip.state import NEVER, ChipRow, Source
 from avrswarm.chip.vectors import Vector
 from avrswarm.jit import kernel
@@ -58,7 +58,7 @@ def _begin(c: ChipRow, start: int, triggered: bool) -> None:
 
 @kernel
 def trigger(c: ChipRow, source: int, edge: int) -> None:
-    """Start a conversion on a rising edge of the selected trigger flag; ignored while one is running."""
+    """Start a conversion when the selected trigger flag rises; ignored while one is running."""
     if trigger_source(c) != source:
         return
     catch_up(c, edge)
@@ -78,14 +78,14 @@ def start_single(c: ChipRow, edge: int) -> None:
 
 @kernel
 def _noise(c: ChipRow) -> int:
-    """Return a draw of the input noise model in microvolts, from a counter: a re-run draws the same."""
+    """Draw from the input noise model in microvolts, by a counter: a re-run draws the same."""
     state = (c.noise_key ^ (c.adc_conversions * 0x9E3779B97F4A7C1)) & 0x7FFFFFFFFFFFFFFF
     total = 0
     for _ in range(4):  # sum of four uniforms: near enough to Gaussian within 3.4 sigma
         state = (state * 6364136223846793 + 1442695040888963407) & 0x7FFFFFFFFFFFFFFF
         total += (state >> 31) & 0xFFFF
     # four uniforms on 0..65535: mean 131070, standard deviation 37837
-    return (total - 131070) * c.adc_noise_microvolts // 37837
+    return (total - 131070) * c.adc_noise_microvolts[c.adc_mux & 15] // 37837
 
 
 @kernel
@@ -98,7 +98,7 @@ def _convert(c: ChipRow) -> int:
         volts = 0
     else:
         volts = c.adc_microvolts[channel]
-    if c.adc_noise_microvolts:
+    if c.adc_noise_microvolts[channel]:
         volts += _noise(c)
     select = c.adc_mux >> 6
     if select == 0:
@@ -199,7 +199,7 @@ def write_mux(c: ChipRow, value: int, edge: int) -> None:
 
 @kernel
 def write_trigger_select(c: ChipRow, value: int, was_set: bool, is_set: bool, edge: int) -> None:
-    """Write ADCSRB; changing from a cleared to a set trigger flag is itself a trigger edge (DS 24.4)."""
+    """Write ADCSRB; going from a cleared to a set trigger flag is a trigger edge (DS 24.4)."""
     catch_up(c, edge)
     c.memory[ADCSRB] = value & 0x47
     if is_set and not was_set:

@@ -1,8 +1,8 @@
 """Analog comparator (DS 23; timing reference 5).
 
 The comparator's level comes from outside as the result of the comparison, already delayed by the
-synchroniser (``ACO_SYNC_CYCLES``); with the band gap or the multiplexer chosen it is worked out from the
-bench's voltages instead.
+synchroniser (``ACO_SYNC_CYCLES``); with the band gap or the multiplexer chosen it is worked out
+from the bench's voltages instead.
 """
 
 from __future__ import annotations
@@ -68,7 +68,11 @@ def update_request(c: ChipRow) -> None:
 @kernel
 def read(c: ChipRow) -> int:
     """Read ACSR."""
-    return int(c.memory[ACSR]) | (ACO if c.comparator_output else 0) | (ACI if c.comparator_flag else 0)
+    return (
+        int(c.memory[ACSR])
+        | (ACO if c.comparator_output else 0)
+        | (ACI if c.comparator_flag else 0)
+    )
 
 
 @kernel

@@ -80,7 +80,10 @@ def set_period(c: ChipRow, edge: int) -> None:
     """Apply ``rc_period`` and ``clock_divisor`` from ``edge`` on; the watchdog must not notice."""
     rebase(c, edge)
     watchdog.bring_to(c, edge)
-    c.period = c.rc_period * c.clock_divisor
+    period = c.rc_period * c.clock_divisor
+    if period != c.period:
+        c.period = period
+        c.clock_changed = 1
     watchdog.schedule(c)
 
 

@@ -1,7 +1,7 @@
 """I/O ports, pin-change and external interrupts (DS 13, 14).
 
-Pin levels are recomputed when something that decides them changes. A pin edge reaches INT0/1, PCINT,
-T0/T1 and ICP1 through synchronisers, modelled as a short list of delayed actions.
+Pin levels are recomputed when something that decides them changes. A pin edge reaches INT0/1,
+PCINT, T0/T1 and ICP1 through synchronisers, modelled as a short list of delayed actions.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from avrswarm.jit import kernel
 
 B, C, D = 0, 1, 2
 
-# Synchroniser depths in cycles from pin change to effect. Path: datasheet; numbers: assumption where
-# the datasheet gives a range (timing reference 9 and 3.1, conf. C/U).
+# Synchroniser depths in cycles from pin change to effect. Path: datasheet; numbers: assumption
+# where the datasheet gives a range (timing reference 9 and 3.1, conf. C/U).
 INT_DELAY = 2
 PCINT_DELAY = 3
 TIMER_PIN_DELAY = 3
@@ -43,7 +43,7 @@ _NOISE_CANCELER = 0x80  # TCCR1B.ICNC1
 
 
 class Action(IntEnum):
-    """What a synchronised pin edge does when it arrives; changed pins of PCINT stand in bits 8-15."""
+    """What a synchronised pin edge does when it arrives; changed PCINT pins are in bits 8-15."""
 
     INT0 = 0
     INT1 = 1
@@ -73,7 +73,8 @@ def _delay(c: ChipRow, cycle: int, action: int) -> None:
         place = c.delayed_count
         c.delayed_count += 1
     else:
-        # Faster than any input the datasheet allows (DS 15.11: below clk/2.5): the newest edge wins.
+        # Faster than any input the datasheet allows (DS 15.11: below clk/2.5): the newest edge
+        # wins.
         place = DELAYED_SIZE - 1
     c.delayed[place, 0] = cycle
     c.delayed[place, 1] = action
@@ -85,7 +86,7 @@ def _delay(c: ChipRow, cycle: int, action: int) -> None:
 
 @kernel
 def take_delayed(c: ChipRow, edge: int) -> int:
-    """Remove and return one action due at or before ``edge``, or -1; keeps the next due cycle right."""
+    """Remove and return one action due by ``edge``, or -1; keeps the next due cycle right."""
     earliest = NEVER
     found = -1
     for place in range(c.delayed_count):
@@ -106,7 +107,7 @@ def take_delayed(c: ChipRow, edge: int) -> int:
 
 @kernel
 def _output_override(c: ChipRow, port: int, out: int) -> int:
-    """Replace PORT bits by connected OC registers (DS 14.3.1: COM != 0 replaces PORT, DDR still decides)."""
+    """Replace PORT bits by connected OC registers; DDR still decides (DS 14.3.1)."""
     if port == B:
         if c.timers[1].output_mode[0]:
             out = out & ~0x02 | c.timers[1].level[0] << 1
@@ -167,7 +168,7 @@ def refresh(c: ChipRow, port: int, edge: int) -> None:
 
 @kernel
 def _capture_pin(c: ChipRow, level: int, edge: int) -> None:
-    """Send an edge of ICP1 on its way; the noise canceler lets only four equal samples pass (DS 16.6.2)."""
+    """Send an edge of ICP1 on its way; the noise canceler wants four equal samples (DS 16.6.2)."""
     if not int(c.memory[TCCR1B]) & _NOISE_CANCELER:
         _delay(c, edge + CAPTURE_DELAY, Action.ICP_FALL + level)
         return
@@ -220,7 +221,7 @@ def interrupt_edge(c: ChipRow, number: int, edge: int) -> None:
 
 @kernel
 def update_int_request(c: ChipRow, number: int) -> None:
-    """Recompute the request of INT0 or INT1; in level mode it follows the pin and the flag stays 0."""
+    """Recompute the request of INT0 or INT1; in level mode it follows the pin, without a flag."""
     mode = (int(c.memory[EICRA]) >> (2 * number)) & 3
     enabled = int(c.memory[EIMSK]) >> number & 1
     low = c.pin_level[D] >> (2 + number) & 1 == 0
@@ -230,7 +231,7 @@ def update_int_request(c: ChipRow, number: int) -> None:
 
 @kernel
 def pin_change(c: ChipRow, port: int, changed: int) -> None:
-    """Act on synchronised pin changes; the mask counts as it is now, after the synchroniser (DS 13.2)."""
+    """Act on synchronised pin changes; the mask of now counts, after the synchroniser (DS 13.2)."""
     if changed & int(c.memory[PCMSK0 + port]):
         c.pcint_flags |= 1 << port
         update_pcint_requests(c)

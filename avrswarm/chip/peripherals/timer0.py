@@ -14,7 +14,7 @@ _PRR_BIT = 0x20
 
 @kernel
 def waveform_8bit(t: TimerRow, mode: int) -> None:
-    """Apply WGM2:0 of an 8-bit timer (DS table 15-8). Reserved 4 and 6 count as normal (assumption)."""
+    """Apply WGM2:0 of an 8-bit timer (DS table 15-8). Reserved 4, 6: as normal (assumption)."""
     if mode == 1:
         timer_unit.set_waveform(t, Waveform.PHASE, TopSource.FIXED, 0xFF)
     elif mode == 2:

@@ -89,7 +89,7 @@ def capture_edge(c: ChipRow, level: int, edge: int) -> None:
 
 @kernel
 def read(c: ChipRow, address: int, cycle: int) -> int:
-    """Read a Timer/Counter1 register in ``cycle``; low bytes of TCNT1 and ICR1 latch the high one."""
+    """Read a Timer/Counter1 register in ``cycle``; low bytes of TCNT1, ICR1 latch the high one."""
     timer_unit.catch_up(c, TIMER, cycle)
     t = c.timers[TIMER]
     if address == TCNT1L:

@@ -1,7 +1,7 @@
 """The counter, compare and waveform rules that Timer/Counter0, 1 and 2 share (DS 15, 16, 18).
 
-``tick`` is the rule set for one timer clock (timing reference 3.2). ``catch_up`` calls it only for ticks
-at which something happens besides counting, and jumps over the quiet ones.
+``tick`` is the rule set for one timer clock (timing reference 3.2). ``catch_up`` calls it only for
+ticks at which something happens besides counting, and jumps over the quiet ones.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _output_mask(timer: int, channel: int) -> int:
 
 @kernel
 def _act(t: TimerRow, channel: int, action: int) -> int:
-    """Do an output action (1 toggle, 2 clear, 3 set) on an OC register; return 1 if a connected pin changed."""
+    """Toggle (1), clear (2) or set (3) an OC register; return 1 if a connected pin changed."""
     old = t.level[channel]
     new = old ^ 1 if action == 1 else action - 2
     t.level[channel] = new
@@ -117,7 +117,7 @@ def _tick_fast(t: TimerRow, count: int, blocked: int) -> int:
             t.tifr |= OCFA << channel
             if mode:
                 _act(t, channel, mode)
-        if wraps and mode >= 2:  # DS 15.7.3: the opposite action at BOTTOM; it wins, so OCR = TOP is constant
+        if wraps and mode >= 2:  # DS 15.7.3: the opposite action at BOTTOM wins over a match
             _act(t, channel, 5 - mode)
         if t.level[channel] != old and mode:
             changed |= 1 << channel
@@ -163,8 +163,8 @@ def _tick_phase(t: TimerRow, count: int, blocked: int) -> int:
             elif mode >= 2:  # non-inverting: clear on the way up, set on the way down
                 changed |= _act(t, channel, 5 - mode if t.down else mode) << channel
         elif loads and old == count and t.compare[channel] != count and mode >= 2:
-            # DS 15.7.4: the old value matched TOP (or BOTTOM) and the new one does not: the pin takes the
-            # level that a match further on would have given it.
+            # DS 15.7.4: the old value matched TOP (or BOTTOM) and the new one does not: the pin
+            # takes the level that a match further on would have given it.
             changed |= _act(t, channel, mode if at_top else 5 - mode) << channel
     if at_top and at_bottom:
         t.down = 0  # TOP = 0: the counter stays where it is
@@ -249,7 +249,7 @@ def catch_up(c: ChipRow, timer: int, edge: int) -> None:
         if t.tifr != before:
             _trigger_adc(c, timer, t.tifr & ~before, happened_at)
         if changed:
-            # Ports are told late, but the last two changes apart: PINx shows the level one cycle before.
+            # Ports are told late, but the last two changes apart: PINx shows the cycle before.
             if pins_changed and (t.watched or happened_at == edge):
                 refresh_outputs(c, timer, pins_changed, changed_at)
                 pins_changed = 0
@@ -354,7 +354,9 @@ def update_wants(c: ChipRow, timer: int) -> None:
             listeners = c.logged_pins[port] | int(c.memory[PCMSK0 + port])
             if port == gpio.D:
                 listeners |= (int(c.memory[EIMSK]) & 3) << 2
-                listeners |= (0x10 if c.timers[0].divisor < 0 else 0) | (0x20 if c.timers[1].divisor < 0 else 0)
+                listeners |= (0x10 if c.timers[0].divisor < 0 else 0) | (
+                    0x20 if c.timers[1].divisor < 0 else 0
+                )
             if mask & listeners:
                 watched = 1
     t.watched = watched
@@ -379,7 +381,7 @@ def external_clock(c: ChipRow, timer: int, kind: int, edge: int) -> None:
 
 @kernel
 def set_outputs(c: ChipRow, timer: int, com_a: int, com_b: int, toggle_a: bool, edge: int) -> None:
-    """Apply COMnA and COMnB; in PWM modes 01 disconnects unless the mode allows A to toggle (DS 15.9.1)."""
+    """Apply COMnA, COMnB; in PWM modes 01 disconnects unless A may toggle (DS 15.9.1)."""
     t = c.timers[timer]
     pwm = t.waveform >= Waveform.FAST
     t.output_mode[0] = 0 if pwm and com_a == 1 and not toggle_a else com_a
@@ -409,7 +411,7 @@ def set_compare(t: TimerRow, channel: int, value: int) -> None:
 
 @kernel
 def force_compare(c: ChipRow, timer: int, channels: int, edge: int) -> None:
-    """Strobe FOCnA (bit 0), FOCnB (bit 1): the output action of a match, no flag, non-PWM modes only."""
+    """Strobe FOCnA (bit 0), FOCnB (bit 1): a match's output action, no flag, not in PWM modes."""
     t = c.timers[timer]
     if t.waveform >= Waveform.FAST:
         return
@@ -422,6 +424,6 @@ def force_compare(c: ChipRow, timer: int, channels: int, edge: int) -> None:
 
 @kernel
 def set_count(t: TimerRow, value: int) -> None:
-    """Write TCNTn; blocks compare matches at the next timer clock, also when stopped (DS 15.5.2)."""
+    """Write TCNTn; blocks matches at the next timer clock, also when stopped (DS 15.5.2)."""
     t.count = value
     t.blocked = 1
