@@ -61,6 +61,7 @@ from avrswarm.chip.registers import (
     PINB,
     PINC,
     PIND,
+    PORTB,
     PORTD,
     PRR,
     REGISTERS,
@@ -244,6 +245,8 @@ def _write(c: ChipRow, address: int, value: int, edge: int) -> None:
     if PINB <= address <= PORTD:
         _catch_up_outputs(c, edge)
         gpio.write_port(c, address, value, edge)
+        if address <= PORTB:
+            spi.slave_select(c, edge)
         if (address - DDRB) % 3 == 0:
             _update_wants(c)
     elif TCCR1A <= address <= OCR1BH or address == TIFR1 or address == TIMSK1:
@@ -339,6 +342,7 @@ def _write_rest(c: ChipRow, address: int, value: int, edge: int) -> None:
 def _update_wants(c: ChipRow) -> None:
     for timer in range(3):
         timer_unit.update_wants(c, timer)
+    usart.schedule(c)
 
 
 @kernel

@@ -60,6 +60,21 @@ _SCRATCH = np.zeros(DATA_SIZE, dtype=np.uint8)
 _RUN_CHUNK = 1 << 40  # longer than any run; one call of the kernel takes at most this many cycles
 
 
+UNSEEN_FIELDS = (
+    "skip_idle",
+    "io_touched",
+    "idle_period",
+    "idle_reads_io",
+    "calm_since",
+    "probe_wait",
+    "log_count",
+    "log",
+    "tape_next",
+    "next_event",
+)
+"""Fields that tell how the time was spent or who looked, not what came of it: no part of a digest."""
+
+
 class StopReason(StrEnum):
     """Why ``Chip.run`` returned."""
 
@@ -171,6 +186,28 @@ class Chip:
         with announce_compilation():
             self._bench(Bench.POWER_ON, value=round(TIME_UNITS_PER_SECOND / clock_hz))
         c.skip_idle = int(skip_idle)
+
+    @classmethod
+    def attach(
+        cls,
+        program: Program,
+        clock_hz: float,
+        chips: Chips,
+        flash: NDArray[np.uint16],
+        code: NDArray[np.uint32],
+        tape: NDArray[np.int64],
+    ) -> Chip:
+        """Return a bench around a chip that lives elsewhere, as one row of ``chips``."""
+        chip = cls.__new__(cls)
+        chip.program = program
+        chip.clock_hz = clock_hz
+        chip._chips = chips
+        chip._tape = tape
+        chip._uart = bytearray()
+        chip.pin_log = []
+        chip._flash = flash
+        chip._code = code
+        return chip
 
     def _give_flash(self, flash: NDArray[np.uint16]) -> None:
         self._flash = flash
@@ -374,19 +411,9 @@ class Chip:
         """Return a digest of the exact state: equal for chips that will behave equally."""
         copy = self._chips.copy()
         bench(copy, 0, self._tape, int(Bench.SETTLE), 0, 0)
-        copy[0].log_count = 0
-        copy[0].log[:] = 0
-        copy[0].tape_next = 0
-        copy[0].next[Source.TAPE] = copy[0].next_event = 0
-        for name in (
-            "skip_idle",
-            "io_touched",
-            "idle_period",
-            "idle_reads_io",
-            "calm_since",
-            "probe_wait",
-        ):
-            copy[0][name] = 0  # how the time was spent, not what came of it
+        copy[0].next[Source.TAPE] = 0
+        for name in UNSEEN_FIELDS:
+            copy[0][name] = 0
         content = hashlib.sha256(copy.tobytes())
         content.update(self._flash.tobytes())
         return content.hexdigest()
@@ -477,10 +504,14 @@ class Chip:
 
     def watch_pins(self, *names: str) -> None:
         """Record level changes of these pins in ``pin_log``: (cycle, port number, port levels)."""
+        self._look_at_watchers()  # edges up to now are not recorded
         for name in names:
             port, bit = _pin(name)
             self._c.logged_pins[port] |= 1 << bit
-        # Rewriting a mask makes the chip look anew at who watches which pin.
+        self._look_at_watchers()
+
+    def _look_at_watchers(self) -> None:
+        """Rewrite the pin-change masks, which brings all pins up to date and looks who watches."""
         for register in ("PCMSK0", "PCMSK1", "PCMSK2"):
             self.write(register, int(self._c.memory[REGISTERS[register]]))
 

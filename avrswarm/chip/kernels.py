@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from avrswarm.chip import reset
 from avrswarm.chip.bus import EXISTS, read_io, write_io
 from avrswarm.chip.core import run
-from avrswarm.chip.peripherals import adc, eeprom, self_programming, timer_unit, usart
+from avrswarm.chip.peripherals import adc, eeprom, self_programming, spi, timer_unit, twi, usart
 from avrswarm.chip.schedule import handle_due, rewind_tape, update_next_event
 from avrswarm.chip.state import ChipRow, Chips
 from avrswarm.jit import entry, kernel
@@ -93,7 +93,10 @@ def settle(c: ChipRow, tape: NDArray[np.int64], edge: int) -> None:
                 timer_unit.catch_up(c, timer, at)
                 timer_unit.schedule(c, timer)
         adc.catch_up(c, at)
-        usart.refresh_txd(c, at)
+        usart.catch_up_tx(c, at)
+        usart.catch_up_rx(c, at)
+        spi.catch_up(c, at)
+        twi.catch_up(c, at)
         eeprom.catch_up(c, at)
         self_programming.catch_up(c, at)
         update_next_event(c)

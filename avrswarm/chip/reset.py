@@ -91,9 +91,9 @@ def reset(c: ChipRow) -> None:
     c.comparator_flag = 0
     c.comparator_output = c.comparator_input
     self_programming.power_on(c)
-    usart.power_on(c)
-    spi.power_on(c)
-    twi.power_on(c)
+    usart.reset(c)
+    spi.reset(c)
+    twi.reset(c)
     clock.on_reset(c, edge)
     watchdog.on_reset(c, edge)
     eeprom.on_reset(c, edge)
@@ -141,6 +141,9 @@ def power_on(c: ChipRow, rc_period: int) -> None:
     eeprom.power_on(c)
     clock.power_on(c)
     watchdog.power_on(c)
+    usart.power_on(c)
+    spi.power_on(c)
+    twi.power_on(c)
     c.skip_idle = 1
     c.probe_wait = idle.SHORTEST_WAIT
     c.reset_cause = PORF

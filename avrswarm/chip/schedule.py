@@ -127,6 +127,8 @@ def _drive_pin(c: ChipRow, pin: int, level: int, edge: int) -> None:
         else:
             c.outside_level[port] &= ~bit
     gpio.refresh(c, port, edge)
+    if port == gpio.B:
+        spi.slave_select(c, edge)
 
 
 @kernel

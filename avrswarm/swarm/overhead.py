@@ -1,0 +1,89 @@
+"""The overhead controller: timed commands of a scene as infrared pulses (hardware reference 8)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from avrswarm.chip.state import TIME_UNITS_PER_SECOND
+from avrswarm.robot.messages import CalibrationMode, Message, MessageType, pulse_cycles
+from avrswarm.scene.model import Command, Scene
+from avrswarm.swarm.window import Controller
+
+CRYSTAL_HZ = 8_000_000
+REPEAT_CYCLES = 83_259
+"""From one frame to the next: 35 259 cycles of sending, then its LED 3 ms on and 3 ms off (8.2)."""
+
+_TYPES = {
+    "run": MessageType.RUN,
+    "pause": MessageType.WAKEUP,
+    "wakeup": MessageType.WAKEUP,
+    "sleep": MessageType.SLEEP,
+    "voltage": MessageType.VOLTAGE,
+    "charge": MessageType.CHARGE,
+    "reset": MessageType.RESET,
+    "boot": MessageType.BOOT,
+}
+
+
+def message_of(command: Command) -> Message:
+    """Return the message that a command sends."""
+    if command.command == "message":
+        assert command.type is not None
+        return Message.make(command.type, bytes(command.data or []))
+    if command.command == "read_uid":
+        return Message.make(MessageType.READUID, bytes([command.bit or 0]))
+    if command.command == "calibrate":
+        return Message.make(MessageType.CALIB, _calibration(command))
+    return Message.make(_TYPES[command.command])
+
+
+def _calibration(command: Command) -> bytes:
+    """Return the data of a CALIB message: only the fields of its mode are filled (8.4)."""
+    mode = CalibrationMode[(command.mode or "save").upper()]
+    data = bytearray(9)
+    data[0] = mode
+    left, right = command.left or 0, command.right or 0
+    match mode:
+        case CalibrationMode.UID:
+            data[1:3] = (command.uid or 0).to_bytes(2, "little")
+        case CalibrationMode.TURN_LEFT:
+            data[3] = left
+        case CalibrationMode.TURN_RIGHT:
+            data[4] = right
+        case CalibrationMode.STRAIGHT:
+            data[5], data[6] = left, right
+        case CalibrationMode.SAVE:
+            pass
+    return bytes(data)
+
+
+def make_controller(scene: Scene, robots: int) -> Controller:
+    """Return all pulses of the scene's commands in order of time; nobody is reached yet."""
+    cycle_units = TIME_UNITS_PER_SECOND // CRYSTAL_HZ
+    times: list[int] = []
+    commands: list[int] = []
+    for number, command in enumerate(scene.controller):
+        pulses = pulse_cycles(message_of(command).pack())
+        start = round(command.at_s * TIME_UNITS_PER_SECOND)
+        frames = 1 + int(command.repeat_s * CRYSTAL_HZ) // REPEAT_CYCLES
+        for frame in range(frames):
+            begin = start + frame * REPEAT_CYCLES * cycle_units
+            times.extend(begin + cycle * cycle_units for cycle in pulses)
+            commands.extend([number] * len(pulses))
+    order = np.argsort(np.array(times, np.int64), kind="stable")
+    return Controller(
+        time=np.array(times, np.int64)[order],
+        command=np.array(commands, np.int64)[order],
+        reaches=np.zeros((max(1, len(scene.controller)), robots), np.uint8),
+        counts=float(scene.optics.controller_counts),
+    )
+
+
+def aim(controller: Controller, scene: Scene, x_mm: np.ndarray, y_mm: np.ndarray) -> None:  # type: ignore[type-arg]
+    """Work out whom each command reaches, with robots where they stand now."""
+    for number, command in enumerate(scene.controller):
+        if command.radius_mm is None or command.x_mm is None or command.y_mm is None:
+            controller.reaches[number, :] = 1
+            continue
+        dx, dy = x_mm - command.x_mm, y_mm - command.y_mm
+        controller.reaches[number, :] = dx * dx + dy * dy <= command.radius_mm**2

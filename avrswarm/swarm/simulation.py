@@ -1,0 +1,697 @@
+"""``Simulation``: a scene brought to life.
+
+The world advances on a grid of its own (``world.step_ms``): bodies stand still within a step, so light paths are
+constant in it. Steps are cut into windows, in which the chips run; the length of a window changes speed, never results.
+
+>>> from avrswarm import Simulation, read_scene
+>>> sim = Simulation(read_scene("blink"))
+>>> sim.run(seconds=0.1)
+>>> round(sim.time_s, 6)
+0.1
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from avrswarm.chip.chip import (
+    DEFAULT_FUSES,
+    FACTORY_OSCCAL,
+    SUPPLY_VOLTS,
+    UNSEEN_FIELDS,
+    Chip,
+)
+from avrswarm.chip.kernels import Bench, bench
+from avrswarm.chip.state import TIME_UNITS_PER_SECOND, Source, allocate
+from avrswarm.errors import ChipFault, RecordError, SceneError, UsageError
+from avrswarm.isa.decode import FLASH_WORDS, decode_image
+from avrswarm.program import Program, load_program
+from avrswarm.robot import battery as battery_model
+from avrswarm.robot import infrared, led, motors, sensors
+from avrswarm.robot.infrared import FRONT_END_DTYPE, LED_PINS, MICROVOLTS_PER_COUNT, Receiver
+from avrswarm.robot.listener import FRAME, MESSAGE, allocate_listeners, allocate_speakers
+from avrswarm.scene import Scene, place_robots, read_scene
+from avrswarm.scene import build
+from avrswarm.swarm import overhead, window
+from avrswarm.swarm.window import (
+    EMISSION_DTYPE,
+    SENDER_DTYPE,
+    Links,
+    Medium,
+    Outcome,
+    Swarm,
+    Traffic,
+    make_desk,
+)
+from avrswarm.world import light as light_model
+from avrswarm.world.neighbours import allocate_neighbours, find_neighbours
+from avrswarm.world.optics import LIMIT_COUNTS, reach_mm
+from avrswarm.world.state import allocate_workspace
+from avrswarm.world.step import NO_ROOM, advance_world
+
+DEFAULT_WINDOW_US = 2000.0
+LONG_AGO = -(1 << 60)
+STATE_FORMAT = 1
+
+SENT_DTYPE = np.dtype(
+    [
+        ("robot", "i4"),
+        ("start_s", "f8"),
+        ("end_s", "f8"),
+        ("pulses", "i4"),
+        ("complete", "i1"),
+        ("data", "u1", (12,)),
+    ]
+)
+HEARD_DTYPE = np.dtype(
+    [
+        ("robot", "i4"),
+        ("time_s", "f8"),
+        ("data", "u1", (12,)),
+        ("crc_ok", "i1"),
+        ("high_gain", "i4"),
+        ("low_gain", "i4"),
+    ]
+)
+
+
+class Robot:
+    """One robot of a simulation."""
+
+    def __init__(self, simulation: Simulation, index: int) -> None:
+        self._simulation = simulation
+        self.index = index
+
+    @property
+    def chip(self) -> Chip:
+        """Its chip, to look at; running it alone would tear it out of the world's time."""
+        return self._simulation._chip(self.index)
+
+    @property
+    def program(self) -> Program:
+        """What was flashed."""
+        return self._simulation._program_of(self.index)
+
+    @property
+    def uid(self) -> int:
+        """Id in its EEPROM at the start."""
+        return int(self._simulation.traits.uid[self.index])
+
+    @property
+    def x_mm(self) -> float:
+        """Where its centre is."""
+        return float(self._simulation.world.x_mm[self.index])
+
+    @property
+    def y_mm(self) -> float:
+        """Where its centre is."""
+        return float(self._simulation.world.y_mm[self.index])
+
+    @property
+    def heading_rad(self) -> float:
+        """Where it points, counter-clockwise from x."""
+        return float(self._simulation.world.heading_rad[self.index])
+
+    @property
+    def led(self) -> int:
+        """Colour it shows: r | g << 2 | b << 4, two bits each."""
+        return int(self._simulation.led_colours()[self.index])
+
+
+class Robots(Sequence[Robot]):
+    """All robots of a simulation; attributes are arrays with one entry per robot."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+
+    def __len__(self) -> int:
+        return len(self._simulation.chips)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [Robot(self._simulation, i) for i in range(*index.indices(len(self)))]
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"robot {index} of {len(self)}")
+        return Robot(self._simulation, index % len(self))
+
+    def __iter__(self) -> Iterator[Robot]:
+        return (Robot(self._simulation, index) for index in range(len(self)))
+
+    @property
+    def x_mm(self) -> NDArray[np.float64]:
+        """Positions of all centres."""
+        return self._simulation.world.x_mm[: len(self)].copy()
+
+    @property
+    def y_mm(self) -> NDArray[np.float64]:
+        """Positions of all centres."""
+        return self._simulation.world.y_mm[: len(self)].copy()
+
+    @property
+    def heading_rad(self) -> NDArray[np.float64]:
+        """Headings, counter-clockwise from x."""
+        return self._simulation.world.heading_rad[: len(self)].copy()
+
+    @property
+    def led(self) -> NDArray[np.int64]:
+        """Colours shown: r | g << 2 | b << 4."""
+        return self._simulation.led_colours()
+
+
+class Simulation:
+    """A swarm of Kilobots in a scene.
+
+    Parameters
+    ----------
+    scene
+        From ``read_scene``.
+    seed
+        Replaces the scene's seed.
+    threads
+        How many threads run chips; default: as many as there are cores. Changes speed only.
+    window_us
+        Length of the windows in which chips run. Changes speed only.
+    skip_idle
+        Jump over idle loops in closed form. Changes speed only.
+    """
+
+    def __init__(
+        self,
+        scene: Scene,
+        seed: int | None = None,
+        threads: int | None = None,
+        *,
+        window_us: float = DEFAULT_WINDOW_US,
+        skip_idle: bool = True,
+    ) -> None:
+        if seed is not None:
+            scene = scene.with_seed(seed)
+        if threads is not None and threads < 1:
+            raise UsageError(f"threads must be at least 1, not {threads}")
+        if not 10 <= window_us <= 2000:
+            raise UsageError(f"window_us must be between 10 and 2000, not {window_us}")
+        self.scene = scene
+        self.threads = threads or os.cpu_count() or 1
+        self._step_units = round(scene.world.step_ms * TIME_UNITS_PER_SECOND / 1000)
+        self._window_units = min(round(window_us * TIME_UNITS_PER_SECOND / 1e6), self._step_units)
+        self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
+        self._desks = [make_desk() for _ in range(self.threads)]
+        self._time = 0  # units
+        self._step = 0
+        self._uart: list[tuple[int, bytes]] = []
+        self.faults: list[tuple[int, str]] = []
+        self._build(skip_idle)
+
+    @property
+    def seed(self) -> int:
+        """Where all randomness comes from."""
+        return self.scene.scene.seed
+
+    # ---- building ------------------------------------------------------------------------------------
+
+    def _build(self, skip_idle: bool) -> None:
+        scene = self.scene
+        placed = place_robots(scene)
+        count = len(placed.group)
+        self.group = placed.group
+        self.traits = build.make_robots(scene, placed)
+        self.world = build.make_scene_world(scene, placed)
+        self._work = allocate_workspace(self.world)
+        self._light = build.make_scene_light(scene)
+        self.motors = build.make_scene_motors(scene, self.traits)
+        self.battery = build.make_scene_batteries(scene, placed)
+        self._sensor = build.sensor_place(scene)
+        self._lux = np.zeros(count)
+        self._light_gain = self.traits.light_gain * scene.sensors.light_volts_per_lux * 1e6
+        self._drive_left, self._drive_right = np.zeros(count), np.zeros(count)
+        self._build_chips(count, skip_idle)
+        self._build_medium(count)
+        self._links_stale = True
+        self._pulses = np.zeros(count, np.int64)
+        self._todo = np.zeros(count, np.int64)
+        self._marked = np.zeros(count, np.uint8)
+        self._printing = np.zeros(count, np.int64)
+        room = 4 * count + 64
+        self._traffic = Traffic(
+            np.zeros((room, 5), np.int64),
+            np.zeros((room, 12), np.uint8),
+            np.zeros((8 * room, 5), np.int64),
+            np.zeros((8 * room, 12), np.uint8),
+            np.zeros(3, np.int64),
+        )
+
+    def _build_chips(self, count: int, skip_idle: bool) -> None:
+        scene = self.scene
+        self.programs: list[Program] = []
+        images: dict[str, int] = {}
+        image_of_group = []
+        for group in scene.robots:
+            program = load_program(group.firmware)
+            if program.digest not in images:
+                images[program.digest] = len(self.programs)
+                self.programs.append(program)
+            image_of_group.append(images[program.digest])
+        flash = np.array([program.flash for program in self.programs], np.uint16)
+        code = np.zeros((len(flash), FLASH_WORDS), np.uint32)
+        for image in range(len(flash)):
+            decode_image(flash[image], code[image])
+        self.chips = chips = allocate(count)
+        chips.eeprom[:] = self.traits.eeprom
+        chips.image = self._program_index = np.array(image_of_group, np.int64)[self.group]
+        chips.fuses[:] = DEFAULT_FUSES
+        chips.oscillator_calibration = FACTORY_OSCCAL
+        chips.aref_microvolts = chips.avcc_microvolts = round(SUPPLY_VOLTS * 1e6)
+        infrared_noise = round(scene.optics.adc_noise_counts * MICROVOLTS_PER_COUNT)
+        chips.adc_noise_microvolts[:, :2] = infrared_noise
+        other_noise = round(scene.sensors.adc_noise_counts * MICROVOLTS_PER_COUNT)
+        chips.adc_noise_microvolts[:, 6:9] = other_noise
+        numbers = np.arange(count, dtype=np.int64)
+        chips.noise_key = (numbers * 0x1000003D + self.seed * 0x10001 + 0x5851F42D) & (2**62 - 1)
+        chips.outside_driven[:, 2] = 1  # PD0: the charger's open-drain output with its pull-up
+        chips.outside_level[:, 2] = 1 - self.battery.charging
+        nothing = np.zeros((0, 4), np.int64)
+        for robot in range(count):
+            period = round(TIME_UNITS_PER_SECOND / self.traits.clock_hz[robot])
+            bench(chips, robot, nothing, int(Bench.POWER_ON), 0, period)
+        self._periods = chips.rc_period_factory.copy()
+        chips.time_base = np.round(self.traits.start_s * TIME_UNITS_PER_SECOND).astype(np.int64)
+        chips.skip_idle = int(skip_idle)
+        chips.tape_in_time = 1
+        chips.analog_pin = infrared.ANALOG_PIN
+        chips.logged_pins[:, 0] = LED_PINS
+        chips.logged_pins[:, 2] = infrared.ANALOG_PIN
+        listeners, listeners_next = allocate_listeners(count), allocate_listeners(count)
+        senders = np.zeros(count, SENDER_DTYPE).view(np.recarray)
+        senders.last_pulse = LONG_AGO
+        self._swarm = Swarm(
+            chips=chips,
+            chip_bytes=_bytes_of(chips),
+            snapshot_bytes=np.zeros((count, chips.dtype.itemsize), np.uint8),
+            front=np.zeros(count, FRONT_END_DTYPE).view(np.recarray),
+            front_next=np.zeros(count, FRONT_END_DTYPE).view(np.recarray),
+            emissions=np.zeros((2, count), EMISSION_DTYPE).view(np.recarray),
+            current=np.zeros(count, np.int64),
+            senders=senders,
+            listeners=listeners,
+            listeners_next=listeners_next,
+            listener_bytes=_bytes_of(listeners),
+            listener_next_bytes=_bytes_of(listeners_next),
+            verdict=np.zeros((count, 2), np.int64),
+            speakers=allocate_speakers(count),
+            flash=flash,
+            code=code,
+            flash_before=flash.copy(),
+            fresh=np.zeros(count, np.uint8),
+            inbox=np.zeros(count, np.int64),
+            outcome=np.zeros(count, np.int64),
+        )
+
+    def _build_medium(self, count: int) -> None:
+        scene, traits = self.scene, self.traits
+        curve = build.make_scene_optics(scene)
+        threshold = LIMIT_COUNTS * traits.threshold_gain
+        self._medium = Medium(
+            optics=curve,
+            transmit_gain=traits.transmit_gain,
+            receiver=Receiver(
+                gain=traits.receive_gain,
+                threshold=threshold,
+                high_us=float(scene.optics.comparator_high_us),
+            ),
+            power=infrared.led_power(),
+            amplitude_noise=scene.optics.amplitude_noise_percent / 100,
+            message_loss=scene.optics.message_loss_percent / 100,
+            distance_noise_mm=float(scene.optics.distance_noise_mm),
+            hear_own=int(scene.optics.hear_own_pulses),
+            seed=self.seed,
+        )
+        best = float(traits.transmit_gain.max() * (traits.receive_gain / traits.threshold_gain).max())
+        best *= float(self._medium.power.max()) * (1 + 4 * self._medium.amplitude_noise)
+        self._range_mm = reach_mm(curve, best) + 4 * scene.optics.distance_noise_mm
+        self._neighbours = allocate_neighbours(count)
+        self._controller = overhead.make_controller(scene, count)
+
+    # ---- running -------------------------------------------------------------------------------------
+
+    @property
+    def time_s(self) -> float:
+        """Simulated time."""
+        return self._time / TIME_UNITS_PER_SECOND
+
+    @property
+    def robots(self) -> Robots:
+        """All robots."""
+        return Robots(self)
+
+    def run(
+        self,
+        seconds: float | None = None,
+        on_step: Callable[[Simulation], object] | None = None,
+    ) -> None:
+        """Advance by ``seconds`` (default: the scene's length), rounded up to whole world steps.
+
+        ``on_step`` is called after each step; if it returns ``False`` the run ends there.
+        """
+        length = self.scene.scene.seconds if seconds is None else seconds
+        if not length >= 0:
+            raise UsageError(f"seconds must not be negative: {length!r}")
+        end = self._time + round(length * TIME_UNITS_PER_SECOND)
+        while self._time < end:
+            self._advance()
+            if on_step is not None and on_step(self) is False:
+                return
+
+    def _advance(self) -> None:
+        """Advance all by one world step."""
+        self._prepare_step()
+        start, end = self._time, self._time + self._step_units
+        while start < end:
+            stop = min(start + self._window_units, end)
+            self._run_window(start, stop)
+            start = stop
+        self._time = end
+        self._step += 1
+        self._move()
+
+    def _prepare_step(self) -> None:
+        scene = self.scene
+        count = len(self.chips)
+        dt_s = scene.world.step_ms / 1000
+        if self._links_stale:
+            self._neighbours = find_neighbours(
+                self.world.x_mm, self.world.y_mm, count, self._range_mm, self._neighbours
+            )
+            lists = self._neighbours
+            self._links = Links(lists.first, lists.index, lists.distance_mm)
+            overhead.aim(
+                self._controller, scene, self.world.x_mm[:count], self.world.y_mm[:count]
+            )
+            ahead, aside = self._sensor
+            light_model.illuminate(self.world, self._light, ahead, aside, self._lux)
+            self._links_stale = False
+        sensors.apply_sensors(
+            self.chips,
+            self._lux,
+            self.battery.volts,
+            scene.world.temperature_c,
+            self._light_gain,
+        )
+        drift = scene.spread.clock_drift_percent
+        if drift > 0:
+            turns = self.time_s / scene.spread.clock_drift_period_s + self.traits.drift_phase
+            factor = 1 + drift / 100 * np.sin(2 * np.pi * turns)
+            periods = np.round(self._periods / factor).astype(np.int64)
+            window.set_clock_periods(self._swarm, self._time, periods)
+        self._dt_s = dt_s
+
+    def _run_window(self, start: int, end: int) -> None:
+        swarm, links = self._swarm, self._links
+        first, last = np.searchsorted(self._controller.time, [start, end])
+        window.open_window(swarm)
+        count = window.find_senders(swarm, start - window.MESSAGE_GAP, self._todo)
+        everyone_ran = False
+        while count or not everyone_ran:
+            if count:
+                self._run_round(int(first), int(last), count, end)
+                swarm = self._swarm
+                count = window.close_round(
+                    swarm, links, self._medium.hear_own, self._todo, count, self._marked
+                )
+            if not everyone_ran:
+                count = window.find_fresh(swarm, self._todo, count, self._marked)
+                everyone_ran = True
+                if not count:
+                    break
+        printed = window.commit_window(swarm, self._traffic, self._pulses, self._printing)
+        for robot in self._printing[:printed].tolist():
+            row = swarm.emissions[swarm.current[robot], robot]
+            self._uart.append((robot, row.bytes[: row.byte_count].tobytes()))
+
+    def _run_round(self, first: int, last: int, count: int, end: int) -> None:
+        threads = min(self.threads, count)
+
+        def work(thread: int) -> None:
+            window.run_round(
+                self._swarm,
+                self._medium,
+                self._links,
+                self._controller,
+                first,
+                last,
+                self._desks[thread],
+                self._todo,
+                count,
+                thread,
+                threads,
+                end,
+            )
+
+        if threads == 1 or self._pool is None:
+            threads = 1
+            work(0)
+        else:
+            waiting = [self._pool.submit(work, thread) for thread in range(1, threads)]
+            work(0)
+            wait(waiting)
+            for done in waiting:
+                done.result()
+        ran = self._todo[:count]
+        troubled = ran[self._swarm.outcome[ran] >= Outcome.FAULT]
+        for robot in troubled.tolist():
+            self._handle(robot, first, last, end)
+
+    def _handle(self, robot: int, first: int, last: int, end: int) -> None:
+        """Deal with a robot that faulted, or that wants to change its flash."""
+        while self._swarm.outcome[robot] == Outcome.IMAGE:
+            image = len(self._swarm.flash)
+            grow = np.zeros((1, FLASH_WORDS), np.uint16)
+            self._swarm = self._swarm._replace(
+                flash=np.concatenate([self._swarm.flash, grow]),
+                code=np.concatenate([self._swarm.code, grow.astype(np.uint32)]),
+                flash_before=np.concatenate([self._swarm.flash_before, grow]),
+            )
+            window.give_image(self._swarm, robot, image)
+            window.run_round(
+                self._swarm,
+                self._medium,
+                self._links,
+                self._controller,
+                first,
+                last,
+                self._desks[0],
+                np.array([robot], np.int64),
+                1,
+                0,
+                1,
+                end,
+            )
+        if self._swarm.outcome[robot] == Outcome.FAULT:
+            message = f"robot {robot}: {self._chip(robot)._fault_message()}"
+            self.faults.append((robot, message))
+            if self.scene.scene.on_fault == "stop_run":
+                raise ChipFault(message)
+
+    def _move(self) -> None:
+        motors.update_drives(
+            self.chips, self.motors, self._dt_s, self._drive_left, self._drive_right
+        )
+        for robot, _ in self.faults:
+            self._drive_left[robot] = self._drive_right[robot] = 0.0
+        battery_model.drain(self.chips, self.battery, self.motors.duty, self._pulses, self._dt_s)
+        self._pulses[:] = 0
+        moved = advance_world(
+            self.world, self._work, self._drive_left, self._drive_right, self._dt_s, self._step
+        )
+        if moved == NO_ROOM:
+            raise SceneError(
+                f"at {self.time_s:.3f} s more bodies are pressed together than there is room for;"
+                " give the scene a larger arena or fewer robots"
+            )
+        if moved:
+            self._links_stale = True
+
+    # ---- looking -------------------------------------------------------------------------------------
+
+    def led_colours(self) -> NDArray[np.int64]:
+        """Return the colour every robot shows now: r | g << 2 | b << 4."""
+        colours = np.zeros(len(self.chips), np.int64)
+        led.read_colours(self.chips, colours)
+        return colours
+
+    def drain_sent(self) -> NDArray[Any]:
+        """Return the frames that ended since the last call."""
+        traffic = self._traffic
+        rows = int(traffic.counts[0])
+        sent = np.zeros(rows, SENT_DTYPE)
+        sent["robot"] = traffic.sent[:rows, 0]
+        sent["start_s"] = traffic.sent[:rows, 1] / TIME_UNITS_PER_SECOND
+        sent["end_s"] = traffic.sent[:rows, 2] / TIME_UNITS_PER_SECOND
+        sent["pulses"] = traffic.sent[:rows, 3]
+        sent["complete"] = traffic.sent[:rows, 4] == FRAME
+        sent["data"] = traffic.sent_data[:rows]
+        traffic.counts[0] = 0
+        return sent
+
+    def drain_heard(self) -> NDArray[Any]:
+        """Return what ideal listeners in the robots' places heard since the last call."""
+        traffic = self._traffic
+        rows = int(traffic.counts[1])
+        heard = np.zeros(rows, HEARD_DTYPE)
+        heard["robot"] = traffic.heard[:rows, 0]
+        heard["time_s"] = traffic.heard[:rows, 1] / TIME_UNITS_PER_SECOND
+        heard["crc_ok"] = traffic.heard[:rows, 2] == MESSAGE
+        heard["high_gain"] = traffic.heard[:rows, 3]
+        heard["low_gain"] = traffic.heard[:rows, 4]
+        heard["data"] = traffic.heard_data[:rows]
+        traffic.counts[1] = 0
+        return heard
+
+    def drain_uart(self) -> list[tuple[int, bytes]]:
+        """Return what robots printed since the last call, in order of time."""
+        printed, self._uart = self._uart, []
+        return printed
+
+    def _program_of(self, robot: int) -> Program:
+        return self.programs[self._program_index[robot]]
+
+    def _chip(self, robot: int) -> Chip:
+        image = int(self.chips[robot].image)
+        front = self._swarm.front[robot]
+        return Chip.attach(
+            self._program_of(robot),
+            float(self.traits.clock_hz[robot]),
+            self.chips[robot : robot + 1],
+            self._swarm.flash[image],
+            self._swarm.code[image],
+            front.carried[: front.carried_count].copy(),
+        )
+
+    # ---- digest, saving ------------------------------------------------------------------------------
+
+    def digest(self) -> str:
+        """Return a digest of all chip, robot and world state: equal for simulations that will behave equally."""
+        chips = self.chips.copy()
+        front = self._swarm.front.copy()
+        swarm = self._swarm._replace(chips=chips, chip_bytes=_bytes_of(chips), front=front)
+        window.settle_all(swarm, self._desks[0].tape)
+        for name in UNSEEN_FIELDS:
+            chips[name] = 0
+        chips.next[:, Source.TAPE] = 0
+        for row in front:
+            row.pending_time[row.pending_count :] = 0
+            row.pending_counts[row.pending_count :] = 0
+            row.carried[row.carried_count :] = 0
+        content = hashlib.sha256(str(self._time).encode())
+        world = self.world
+        for part in (
+            chips,
+            front,
+            self._swarm.senders,
+            self._swarm.flash,
+            world.x_mm,
+            world.y_mm,
+            world.heading_rad,
+            self.motors.running,
+            self.motors.spin_s,
+            self.battery.charge_mah,
+        ):
+            content.update(np.ascontiguousarray(part).tobytes())
+        return content.hexdigest()
+
+    def save(self, path: str | Path) -> None:
+        """Write everything that is needed to go on later to one file."""
+        swarm, world = self._swarm, self.world
+        info = {
+            "format": STATE_FORMAT,
+            "scene": str(self.scene.path) if self.scene.path else None,
+            "overrides": self.scene.model_dump(mode="json"),
+            "time": self._time,
+            "step": self._step,
+            "chip_layout": hashlib.sha256(str(self.chips.dtype).encode()).hexdigest(),
+        }
+        with Path(path).open("wb") as file:
+            np.savez_compressed(
+                file,
+                info=np.frombuffer(json.dumps(info).encode(), np.uint8),
+                chips=swarm.chip_bytes,
+                front=_bytes_of(swarm.front),
+                senders=_bytes_of(swarm.senders),
+                listeners=swarm.listener_bytes,
+                speakers=_bytes_of(swarm.speakers),
+                flash=swarm.flash,
+                x_mm=world.x_mm,
+                y_mm=world.y_mm,
+                heading_rad=world.heading_rad,
+                running=self.motors.running,
+                spin_s=self.motors.spin_s,
+                charge_mah=self.battery.charge_mah,
+                volts=self.battery.volts,
+            )
+
+    @classmethod
+    def load(cls, path: str | Path, threads: int | None = None, **settings: Any) -> Simulation:
+        """Go on from a file that ``save`` wrote; the result is as if the run had never been interrupted."""
+        try:
+            with np.load(path) as saved:
+                parts = {name: saved[name] for name in saved.files}
+            info = json.loads(parts.pop("info").tobytes())
+        except (OSError, ValueError, KeyError) as error:
+            raise RecordError(f"{path}: not a saved simulation ({error})") from None
+        if info.get("format") != STATE_FORMAT:
+            raise RecordError(
+                f"{path}: saved in format {info.get('format')}, this version reads {STATE_FORMAT}"
+            )
+        scene = Scene.model_validate(info["overrides"], strict=False, context={"folder": "."})
+        simulation = cls(scene, threads=threads, **settings)
+        layout = hashlib.sha256(str(simulation.chips.dtype).encode()).hexdigest()
+        if layout != info["chip_layout"]:
+            raise RecordError(f"{path}: saved by another version of avrswarm; run the scene again")
+        simulation._put_back(parts, info)
+        return simulation
+
+    def _put_back(self, parts: dict[str, NDArray[Any]], info: dict[str, Any]) -> None:
+        flash = parts.pop("flash")
+        code = np.zeros((len(flash), FLASH_WORDS), np.uint32)
+        for image in range(len(flash)):
+            decode_image(flash[image], code[image])
+        skip_idle = self.chips.skip_idle.copy()
+        self._swarm = self._swarm._replace(flash=flash, code=code, flash_before=flash.copy())
+        swarm = self._swarm
+        targets = {
+            "chips": swarm.chip_bytes,
+            "front": _bytes_of(swarm.front),
+            "senders": _bytes_of(swarm.senders),
+            "listeners": swarm.listener_bytes,
+            "speakers": _bytes_of(swarm.speakers),
+            "x_mm": self.world.x_mm,
+            "y_mm": self.world.y_mm,
+            "heading_rad": self.world.heading_rad,
+            "running": self.motors.running,
+            "spin_s": self.motors.spin_s,
+            "charge_mah": self.battery.charge_mah,
+            "volts": self.battery.volts,
+        }
+        for name, target in targets.items():
+            target[...] = parts[name]
+        self.chips.skip_idle = skip_idle
+        self._time, self._step = int(info["time"]), int(info["step"])
+        self._links_stale = True
+
+
+def _bytes_of(records: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return the memory of an array of records as rows of bytes."""
+    plain = records.view(np.ndarray)
+    rows: NDArray[np.uint8] = plain.view(np.uint8).reshape(len(plain), plain.dtype.itemsize)
+    return rows
+
+
+__all__ = ["Robot", "Robots", "Simulation", "read_scene"]
