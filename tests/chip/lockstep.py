@@ -7,6 +7,7 @@ with the instructions before it.
 """
 
 import random
+from collections import deque
 
 from avrswarm import Chip
 from avrswarm.program import Program
@@ -79,18 +80,25 @@ def differences(chip, reference, everything):
     return found
 
 
-def run_side_by_side(case, every, fine_from=None, trace=None):
-    """Compare at a checkpoint after about `every` steps; from cycle `fine_from` on after each one.
+def distance(choose):
+    """Steps to the next checkpoint: mostly few, sometimes enough for the package to skip far."""
+    longest = choose.choice((4, 20, 20, 200, 3000))
+    return choose.randint(1, longest)
 
-    Gives the cycle of the last good checkpoint and the differences at the first bad one.
+
+def run_side_by_side(case, fine_from=None):
+    """Run both and compare at random checkpoints, from cycle `fine_from` on after every step.
+
+    Gives the cycle of the last good checkpoint, the differences at the first bad one, and the last
+    steps before it.
     """
     choose = random.Random(case.seed)
     reference = RefChip(case.words, case.stimuli, case.eeprom)
     chip = make_chip(case.words, case.stimuli, case.eeprom)
+    steps = deque(maxlen=25)
     last_good, left, count = 0, 0, 0
     while reference.cycle < case.cycles:
-        if trace is not None:
-            trace.append((reference.cycle, reference.pc))
+        steps.append((reference.cycle, reference.pc))
         reference.step()
         if reference.sp < 0x780:
             break  # the stack grows into the data: the program has gone wild
@@ -98,30 +106,35 @@ def run_side_by_side(case, every, fine_from=None, trace=None):
         fine = fine_from is not None and reference.cycle >= fine_from
         if reference.asleep or (left > 0 and not fine):
             continue
-        left = choose.randint(1, 2 * every)
+        left = distance(choose)
         count += 1
         chip.run(cycles=reference.cycle - chip.cycle)
-        found = differences(chip, reference, everything=fine or count % 16 == 0)
+        found = differences(chip, reference, everything=fine or count % 8 == 0)
         if found:
-            return last_good, found
+            return last_good, found, steps
         last_good = reference.cycle
-    return last_good, []
+    return last_good, [], steps
 
 
-def compare(case, every=20):
+def compare(case):
     """Raise `Difference` with a report if package and reference do not agree on a program."""
-    last_good, found = run_side_by_side(case, every)
+    last_good, found, steps = run_side_by_side(case)
     if not found:
         return
-    trace = []
-    good, fine = run_side_by_side(case, every, fine_from=last_good, trace=trace)
+    note = "(only when run from there in one go)"
+    good, found_fine, steps_fine = run_side_by_side(case, fine_from=last_good)
+    if found_fine:
+        last_good, found, steps, note = good, found_fine, steps_fine, ""
     lines = {address: text for address, text in case.listing if not text.endswith(":")}
-    history = "\n".join(
-        f"  cycle {cycle:7d}  {pc:04X}  {lines.get(pc, '?')}" for cycle, pc in trace[-25:]
-    )
+    history = [f"cycle {cycle:7d}  {pc:04X}  {lines.get(pc, '?')}" for cycle, pc in steps]
     raise Difference(
-        f"seed {case.seed} ({', '.join(sorted(case.themes))})\n"
-        f"last agreement at cycle {max(last_good, good)}; then\n  "
-        + "\n  ".join((fine or found)[:20])
-        + f"\n{'' if fine else '(only when run in long stretches)'}\nlast steps:\n{history}"
+        "\n  ".join(
+            [
+                f"seed {case.seed} ({', '.join(sorted(case.themes))})",
+                f"last agreement at cycle {last_good}; then {note}",
+                *found[:20],
+                "last steps:",
+                *history,
+            ]
+        )
     )

@@ -63,13 +63,18 @@ def test_random_program(seed):
     compare(generate(seed))
 
 
-@pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS // 25))
-def test_long_random_program(seed):
-    """Long enough for the slow prescaler taps and an EEPROM write."""
-    compare(generate(seed, cycles=120_000, themes=LONG_THEMES), every=200)
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS // 5))
+def test_waiting_program(seed):
+    """Long delays and polling at slow clocks: what idle skipping jumps over."""
+    compare(generate(seed, cycles=60_000, themes=WAITING[seed % len(WAITING)]))
 
 
-LONG_THEMES = ("timers", "timer 1", "interrupts", "eeprom", "sleep", "gtccr")
+WAITING = (
+    ("wait", "timers"),
+    ("wait", "timers", "interrupts", "sleep", "timer 1", "gtccr"),
+    ("wait", "timers", "adc", "eeprom", "comparator"),
+    ("wait", "timers", "interrupts", "pins", "adc", "comparator", "eeprom", "flags", "tcnt"),
+)
 
 
 def test_watchdog_and_power_down():
@@ -87,6 +92,5 @@ def test_watchdog_and_power_down():
     compare(
         Case(
             seed=0, words=a.words(), stimuli=[], eeprom=[], cycles=390_000, themes=set(), listing=[]
-        ),
-        every=2000,
+        )
     )

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from . import assemble as asm
 
 THEMES = ["timers", "timer 1", "adc", "comparator", "eeprom", "pins", "gtccr", "modes", "sleep",
-          "interrupts", "tcnt", "flags"]  # fmt: skip
+          "interrupts", "tcnt", "flags", "wait"]  # fmt: skip
 
 MODES_8 = [0, 1, 2, 3, 5, 7]
 MODES_16 = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 15]
@@ -121,6 +121,8 @@ class Generator:
         self.themes = set(themes or (t for t in THEMES if self.random.random() < 0.45))
         if self.random.random() < 0.7 or "sleep" in self.themes:
             self.themes.add("timers")
+        # Timer 0 keeps interrupting, so that sleeps and waits for a flag end.
+        self.heartbeat = "timers" in self.themes and bool({"sleep", "wait"} & self.themes)
         self.mode = [0, 0, 0]
         self.clock = [0, 0, 0]
         self.adps = self.random.choice([0, 1, 2, 2, 3, 3, 4])
@@ -370,6 +372,77 @@ class Generator:
         self.emit("dec", counter)
         self.branch("brne", label)
 
+    def long_delay(self):
+        """The counted delay loops of avr-libc and GCC: SBIW, or SUBI and SBCI over some bytes."""
+        if self.in_handler:
+            return
+        label = self.new_label()
+        kind = self.number(1, 4)
+        if kind == 1:
+            self.emit("ldi", 24, self.byte())
+            self.emit("ldi", 25, self.number(0, 6))
+            if self.chance(0.1):
+                self.emit("nop")
+            self.place(label)
+            self.emit("sbiw", 24, 1)
+        else:
+            registers = self.random.sample((16, 17, 18, 19), kind)
+            for number, r in enumerate(registers):  # up to about 1500 rounds
+                self.emit("ldi", r, (self.byte(), self.number(0, 5), 0, 0)[number])
+            self.place(label)
+            for number, r in enumerate(registers):
+                self.emit("sbci" if number else "subi", r, 0 if number else 1)
+        self.branch("brne", label)
+
+    def onto_the_branch(self):
+        """Reach the branch of a delay loop without its decrement, with any counter and Z."""
+        if self.in_handler:
+            return
+        label, at_branch = self.new_label(), self.new_label()
+        self.emit("ldi", 22, self.pick(0, 1, self.number(0, 255)))
+        self.emit(self.pick("sez", "clz"))
+        self.branch("rjmp", at_branch)
+        self.place(label)
+        self.emit("dec", 22)
+        self.place(at_branch)
+        self.branch("brne", label)
+
+    def wait_for(self):
+        """Poll something until it changes, as drivers do."""
+        if self.in_handler or self.depth:
+            return
+        label = self.new_label()
+        kinds = ["eeprom", "flag"]
+        if "comparator" in self.themes:
+            kinds.append("comparator")
+        if "pins" in self.themes:
+            kinds.append("pin")
+        if "adc" in self.themes and not self.auto_trigger:
+            kinds.append("adc")
+        kind = self.random.choice(kinds)
+        if kind == "eeprom":
+            self.place(label)
+            self.emit("sbic", asm.EECR, 1)
+        elif kind == "flag":  # set by the heartbeat's handler or, if there is none, already
+            self.emit("cbi" if self.heartbeat else "sbi", asm.GPIOR0, 7)
+            self.emit("sei")
+            self.place(label)
+            self.emit("sbis", asm.GPIOR0, 7)
+        elif kind == "comparator":
+            self.place(label)
+            self.emit("in_", 2, asm.ACSR)
+            self.emit(self.pick("sbrs", "sbrc"), 2, 5)
+        elif kind == "pin":
+            self.place(label)
+            self.emit(self.pick("sbis", "sbic"), asm.PINC, self.number(0, 3))
+        else:
+            self.emit("ldi", 16, 0xC0 | self.adps)
+            self.emit("sts", asm.ADCSRA, 16)
+            self.place(label)
+            self.emit("lds", 2, asm.ADCSRA)
+            self.emit("sbrc", 2, 6)
+        self.branch("rjmp", label)
+
     def call(self):
         if self.in_handler or not self.subroutines:
             self.alu()
@@ -480,8 +553,8 @@ class Generator:
 
     def masks(self):
         register = self.pick(asm.TIMSK0, asm.TIMSK1, asm.TIMSK2)
-        if register == asm.TIMSK0 and "sleep" in self.themes:
-            return  # the heartbeat that ends sleeps
+        if register == asm.TIMSK0 and self.heartbeat:
+            return
         self.write(register, self.timer_mask())
 
     def timer_mask(self):
@@ -490,6 +563,8 @@ class Generator:
         return self.pick(0, 0, 0, 1, 2, 4)
 
     def clock_code(self, timer):
+        if "wait" in self.themes:  # slow, so that there are quiet times
+            return self.pick(0, 3, 4, 5, 6, 7) if timer == 2 else self.pick(0, 2, 3, 4, 5)
         if timer == 2:
             return self.pick(0, 1, 1, 1, 2, 2, 2, 3, 4, 5, 6, 7)
         pins = [6, 7] if "pins" in self.themes else []
@@ -504,8 +579,8 @@ class Generator:
 
     def change_clock(self):
         timer = self.number(0, 2)
-        if timer == 0 and "sleep" in self.themes:
-            return  # the heartbeat that ends sleeps
+        if timer == 0 and self.heartbeat:
+            return
         self.clock[timer] = self.clock_code(timer)
         value = self.control_b(timer, self.clock[timer])
         self.write((asm.TCCR0B, asm.TCCR1B, asm.TCCR2B)[timer], value)
@@ -534,7 +609,7 @@ class Generator:
     def change_mode(self):
         """Another waveform mode while running, never by way of a reserved one."""
         timer = self.number(0, 2)
-        if (timer == 0 and "sleep" in self.themes) or self.depth or self.in_handler:
+        if (timer == 0 and self.heartbeat) or self.depth or self.in_handler:
             return
         allowed = MODES_16 if timer == 1 else MODES_8
         old, new = self.mode[timer], self.random.choice(allowed)
@@ -706,6 +781,8 @@ class Generator:
             themed += [self.pins] * 3
         if "sleep" in self.themes:
             themed += [self.sleep]
+        if "wait" in self.themes:
+            themed += [self.long_delay] * 2 + [self.wait_for] * 2 + [self.onto_the_branch]
         if themed and self.chance(0.5):
             self.random.choice(themed)()
         else:
@@ -737,8 +814,8 @@ class Generator:
                 self.write_icr()
             self.write((asm.TIMSK0, asm.TIMSK1, asm.TIMSK2)[timer], self.timer_mask())
             self.clock[timer] = self.clock_code(timer)
-            if timer == 0 and "sleep" in self.themes:
-                self.clock[0] = self.pick(1, 1, 2)
+            if timer == 0 and self.heartbeat:
+                self.clock[0] = 3 if "wait" in self.themes else self.pick(1, 1, 2)
                 self.write(asm.TIMSK0, self.pick(1, 2, 3) if self.mode[0] != 2 else 2)
             value = self.control_b(timer, self.clock[timer])
             self.write((asm.TCCR0B, asm.TCCR1B, asm.TCCR2B)[timer], value)
@@ -792,6 +869,8 @@ class Generator:
             self.emit("push", 9)
         if vector == 22:
             self.emit("cbi", asm.EECR, 3)
+        if vector in (14, 15, 16) and self.heartbeat:
+            self.emit("sbi", asm.GPIOR0, 7)
         for _ in range(self.number(0, 3)):
             self.piece()
         if save_sreg:
