@@ -1,9 +1,9 @@
 """Sine, cosine and logarithm from plain arithmetic, so that every machine gives the same bits.
 
-The C library's versions differ in the last bit between processors and between releases, and a swarm
-doubles such a difference until robots go elsewhere. IEEE 754 fixes only + - * / and the square root;
-these functions use nothing else. Polynomials: fdlibm (Sun Microsystems, 1993), error below one unit in
-the last place for the arguments that occur here.
+The C library's versions differ in the last bit between processors and between releases, and a
+swarm doubles such a difference until robots go elsewhere. IEEE 754 fixes only + - * / and the
+square root; these functions use nothing else. Polynomials: fdlibm (Sun Microsystems, 1993), error
+below one unit in the last place for the arguments that occur here.
 """
 
 from __future__ import annotations
@@ -80,7 +80,9 @@ def natural_logarithm(x: float) -> float:
     s = f / (2.0 + f)
     z = s * s
     w = z * z
-    odd = w * (3.999999999940941908e-01 + w * (2.222219843214978396e-01 + w * 1.531383769920937332e-01))
+    odd = w * (
+        3.999999999940941908e-01 + w * (2.222219843214978396e-01 + w * 1.531383769920937332e-01)
+    )
     even = z * (
         6.666666666666735130e-01
         + w

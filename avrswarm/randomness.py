@@ -1,13 +1,14 @@
 """All randomness of a run: a number is a function of the scene's seed, a stream and two counters.
 
-Nothing is drawn "next". Whoever needs a random number says which one it is (robot 17, conversion 203), so
-running a window again, using more threads or resuming from a saved state draws the same numbers.
+Nothing is drawn "next". Whoever needs a random number says which one it is (robot 17, conversion
+203), so running a window again, using more threads or resuming from a saved state draws the same
+numbers.
 
-The mixer is Philox 4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3",
-SC 2011), with the published test vectors in the tests.
+The mixer is Philox 4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1,
+2, 3", SC 2011), with the published test vectors in the tests.
 
->>> 0 <= uniform(2026, Stream.SPREAD, 17, 0) < 1
-True
+>>> [round(float(x), 3) for x in draw_uniform(2026, Stream.SPREAD, 2)]
+[0.0, 0.0]
 """
 
 from __future__ import annotations
@@ -43,19 +44,17 @@ class Stream(IntEnum):
 
 
 @kernel
-def mix(
-    key: int, word_0: int, word_1: int, word_2: int, word_3: int
-) -> tuple[int, int, int, int]:
-    """Return the four 32-bit words that Philox 4x32-10 makes of a 64-bit key and four 32-bit words."""
+def mix(key: int, word_0: int, word_1: int, word_2: int, word_3: int) -> tuple[int, int, int, int]:
+    """Return the four 32-bit words that Philox makes of a 64-bit key and four words."""
     key_0 = key & _WORD
     key_1 = (key >> 32) & _WORD
     for _ in range(_ROUNDS):
         product_0 = np.uint64(word_0) * _MULTIPLIER_0
         product_1 = np.uint64(word_2) * _MULTIPLIER_1
-        word_0 = np.int64(product_1 >> _WORD_BITS) ^ word_1 ^ key_0
-        word_2 = np.int64(product_0 >> _WORD_BITS) ^ word_3 ^ key_1
-        word_1 = np.int64(product_1 & _LOW_WORD)
-        word_3 = np.int64(product_0 & _LOW_WORD)
+        word_0 = int(np.int64(product_1 >> _WORD_BITS)) ^ word_1 ^ key_0
+        word_2 = int(np.int64(product_0 >> _WORD_BITS)) ^ word_3 ^ key_1
+        word_1 = int(np.int64(product_1 & _LOW_WORD))
+        word_3 = int(np.int64(product_0 & _LOW_WORD))
         key_0 = (key_0 + _WEYL_0) & _WORD
         key_1 = (key_1 + _WEYL_1) & _WORD
     return word_0, word_1, word_2, word_3
