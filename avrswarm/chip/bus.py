@@ -6,8 +6,6 @@ first let everything happen that is due by then, so that peripherals never see t
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -85,19 +83,12 @@ from avrswarm.chip.registers import (
     WDTCSR,
 )
 from avrswarm.chip.schedule import handle_due, rewind_tape, update_next_event
-from avrswarm.chip.state import ChipRow
+from avrswarm.chip.state import ChipRow, Touch
 from avrswarm.jit import kernel
 
 EXISTS = np.zeros(0x100, dtype=np.bool_)
 """Which I/O addresses hold a register; the others are reserved."""
 EXISTS[list(REGISTERS.values())] = True
-
-
-class Touch(IntEnum):
-    """How a loop under probe depends on the I/O space (bits of ``io_touched``)."""
-
-    STABLE_READ = 1  # read something that only an event can change
-    VOLATILE = 2  # read something that changes with time, or wrote something
 
 
 DYNAMIC = EXISTS.copy()

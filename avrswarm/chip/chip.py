@@ -72,7 +72,7 @@ UNSEEN_FIELDS = (
     "tape_next",
     "next_event",
 )
-"""Fields that tell how the time was spent or who looked, not what came of it: no part of a digest."""
+"""Fields that tell how the time was spent or who looked, not what came of it: not in digests."""
 
 
 class StopReason(StrEnum):
@@ -251,6 +251,7 @@ class Chip:
                 return reason
         code = self._code.copy()
         code[pc // 2] = Op.BREAKPOINT
+        self._c.idle_period = 0  # the breakpoint may stand in the loop that was proven
         reason = self._run_to(end, code)
         if self._c.private_image and not np.array_equal(code, self._code):
             self._redecode()
@@ -451,6 +452,7 @@ class Chip:
 
     def _write(self, address: int, value: int) -> None:
         c = self._c
+        c.idle_period = 0
         if address == SREG:
             c.sreg = c.memory[SREG] = value
         elif SPL <= address <= SPH:

@@ -20,14 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from avrswarm.chip import idle, sleep
-from avrswarm.chip.bus import EXISTS, Touch, is_flag_register, read_io, write_io
+from avrswarm.chip.bus import EXISTS, is_flag_register, read_io, write_io
 from avrswarm.chip.faults import Fault, report
 from avrswarm.chip.interrupts import INTERRUPT_ENTRY_CYCLES, acknowledge, lowest
 from avrswarm.chip.peripherals import self_programming, timer_unit, watchdog
 from avrswarm.chip.registers import EECR, SMCR, SPH, SPL, SREG
 from avrswarm.chip.reset import reset
 from avrswarm.chip.schedule import handle_due, rewind_tape, update_next_event
-from avrswarm.chip.state import DATA_SIZE, LOG_SIZE, NEVER, SRAM_START, ChipRow, Source
+from avrswarm.chip.state import DATA_SIZE, LOG_SIZE, NEVER, SRAM_START, ChipRow, Source, Touch
 from avrswarm.chip.vectors import Vector
 from avrswarm.isa.decode import PC_MASK, SKIP_TWO
 from avrswarm.isa.table import Op
@@ -219,8 +219,6 @@ def run(
         if c.next_event < min(cycle, stop):
             handle_due(c, tape, min(cycle, stop) - 1)
             probing = 0
-            if c.idle_reads_io:
-                c.idle_period = 0
         if c.reset_cause:
             c.cycle = cycle
             reset(c)
@@ -229,7 +227,6 @@ def run(
             sp = byte(data, SPL) | byte(data, SPH) << 8
             carry, zero, negative, overflow, sign, half, t_flag, i_flag = 0, 1, 0, 0, 0, 0, 0, 0
             probing = 0
-            idle.disturb(c, cycle)
         if c.fault:
             reason = Stop.FAULT.value
             break

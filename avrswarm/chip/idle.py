@@ -5,6 +5,9 @@ decoded; all but its last iterations are skipped, and those run normally, so tha
 right. Any other loop is probed: if the program comes back to an address with the same registers,
 flags and SRAM, and has neither written to the I/O space nor read anything there that changes with
 time, it will repeat exactly until the next event. The core then skips whole periods.
+
+A delay loop can be entered at its branch with Z clear and a count of 0 (an interrupt routine that
+spoils the flags does it): then it counts all the way round, like the loop on the chip.
 """
 
 from __future__ import annotations
@@ -67,10 +70,10 @@ def skip_sbiw_loop(data: NDArray[np.uint8], word: int, cycle: int, limit: int) -
         return cycle
     register = word >> 8 & 0xFF
     count = int(data[register]) & 0xFF | (int(data[register + 1]) & 0xFF) << 8
-    skipped = min(count - 1, (limit - cycle) // 4)
+    skipped = min((count - 1) & 0xFFFF, (limit - cycle) // 4)
     count -= skipped
     data[register] = count & 0xFF
-    data[register + 1] = count >> 8
+    data[register + 1] = count >> 8 & 0xFF
     return cycle + 4 * skipped
 
 
@@ -81,8 +84,8 @@ def skip_dec_loop(data: NDArray[np.uint8], word: int, cycle: int, limit: int) ->
         return cycle
     register = word >> 8 & 0xFF
     count = int(data[register]) & 0xFF
-    skipped = min(count - 1, (limit - cycle) // 3)
-    data[register] = count - skipped
+    skipped = min((count - 1) & 0xFF, (limit - cycle) // 3)
+    data[register] = (count - skipped) & 0xFF
     return cycle + 3 * skipped
 
 
@@ -102,7 +105,7 @@ def skip_subi_loop(
         if word & 0xFF != (Op.SUBI if number == 0 else Op.SBCI):
             return cycle
         count |= (int(data[word >> 8 & 0xFF]) & 0xFF) << (8 * number)
-    skipped = min(count - 1, (limit - cycle) // (counted + 2))
+    skipped = min((count - 1) & ((1 << 8 * counted) - 1), (limit - cycle) // (counted + 2))
     count -= skipped
     for number in range(counted):
         word = int(code[(first + number) & PC_MASK]) & _WORD

@@ -100,6 +100,8 @@ def settle(c: ChipRow, tape: NDArray[np.int64], edge: int) -> None:
         eeprom.catch_up(c, at)
         self_programming.catch_up(c, at)
         update_next_event(c)
+    if c.held_until <= c.cycle:
+        c.held_until = 0
     for port in range(3):
         if c.pin_changed[port] < edge:
             c.pin_before[port] = c.pin_level[port]

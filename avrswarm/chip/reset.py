@@ -100,6 +100,7 @@ def reset(c: ChipRow) -> None:
     adc.schedule(c)
     for port in range(3):
         gpio.refresh(c, port, edge)
+    idle.disturb(c, edge)
     update_next_event(c)
 
 

@@ -57,6 +57,13 @@ class Tape(IntEnum):
     PULSE = 3  # value = comparator output; microvolts: ADC0 in bits 0-31, ADC1 in bits 32-63
 
 
+class Touch(IntEnum):
+    """How a loop under probe depends on the I/O space (bits of ``ChipRow.io_touched``)."""
+
+    STABLE_READ = 1  # read something that only an event can change
+    VOLATILE = 2  # read something that changes with time, wrote something, or saw an event
+
+
 class Log(IntEnum):
     """What a chip tells its surroundings; packed as ``cycle << 16 | kind << 8 | value``."""
 
@@ -129,7 +136,7 @@ class ChipRow:
     fault_address: int
     last_erased: int  # word address of the erased word executed last
     skip_idle: int  # 1: jump over idle loops in closed form (never changes a result)
-    io_touched: int  # what a probed loop did to the I/O space: see `bus.Touch`
+    io_touched: int  # what a probed loop did to the I/O space: see `Touch`
     idle_period: int  # cycles after which the running loop repeats exactly; 0 = not known
     idle_reads_io: int  # 1: that loop reads I/O registers that events may change
     calm_since: int  # cycle of the last interrupt, wake or failed probe
