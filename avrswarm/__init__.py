@@ -26,15 +26,17 @@ if TYPE_CHECKING:
     from avrswarm.chip.chip import Chip
     from avrswarm.errors import AvrSwarmError
     from avrswarm.program import load_program
+    from avrswarm.record.run_folder import read_run
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["AvrSwarmError", "Chip", "__version__", "load_program"]
+__all__ = ["AvrSwarmError", "Chip", "__version__", "load_program", "read_run"]
 
 _HOMES = {
     "AvrSwarmError": "avrswarm.errors",
     "Chip": "avrswarm.chip.chip",
     "load_program": "avrswarm.program",
+    "read_run": "avrswarm.record.run_folder",
 }
 
 

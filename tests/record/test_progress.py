@@ -1,0 +1,69 @@
+"""The progress bar, on a terminal and elsewhere."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from avrswarm.record import progress
+from avrswarm.record.progress import RunProgress, describe
+
+
+class Clock:
+    now = 0.0
+
+    def perf_counter(self):
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(progress, "time", clock)
+    return clock
+
+
+def go(clock, console, until=60.0):
+    with RunProgress("orbit", 60.0, console) as bar:
+        done = 0.0
+        while done < until:
+            clock.now += 0.25
+            done += 0.5  # twice real time
+            bar.update(done)
+            if done == until:
+                break
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("done", "speed", "text"),
+    [
+        (0.0, None, "0.0 / 60.0 s"),
+        (30.0, 0.5, "30.0 / 60.0 s  0.50x real time  1 min 00 s to go"),
+        (30.0, 30.0, "30.0 / 60.0 s  30x real time  1 s to go"),
+        (30.0, 0.001, "30.0 / 60.0 s  0.00x real time  8 h 20 min to go"),
+        (60.0, 2.0, "60.0 / 60.0 s  2.00x real time"),
+    ],
+)
+def test_figures(done, speed, text):
+    assert describe(done, 60.0, speed) == text
+
+
+def test_on_a_terminal_there_is_a_bar(clock):
+    shown = go(clock, Console(file=io.StringIO(), force_terminal=True, width=100))
+    assert "60.0 / 60.0 s  2.00x real time" in shown
+    assert "to go" in shown
+    assert "━" in shown
+
+
+def test_elsewhere_there_is_a_line_now_and_then(clock):
+    lines = go(clock, Console(file=io.StringIO(), force_terminal=False, width=100)).splitlines()
+    assert lines == [
+        "orbit: 20.0 / 60.0 s  2.00x real time  20 s to go",
+        "orbit: 40.0 / 60.0 s  2.00x real time  10 s to go",
+        "orbit: 60.0 / 60.0 s  2.00x real time",
+    ]
+
+
+def test_short_runs_elsewhere_are_silent(clock):
+    assert go(clock, Console(file=io.StringIO(), force_terminal=False), until=3.0) == ""
