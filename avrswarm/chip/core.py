@@ -279,7 +279,7 @@ def run(
             if probing:
                 if c.io_touched & Touch.VOLATILE or probing > idle.LONGEST_PROBE:
                     probing = 0
-                    idle.give_up(c, cycle)
+                    idle.give_up(c, cycle, False)
                 elif pc == probe_pc:
                     if (
                         sp == probe_sp
@@ -290,7 +290,7 @@ def run(
                         c.idle_reads_io = c.io_touched & Touch.STABLE_READ
                         c.probe_wait = idle.SHORTEST_WAIT
                     else:
-                        idle.give_up(c, cycle)
+                        idle.give_up(c, cycle, True)
                     probing = 0
             if c.idle_period:
                 skipped = (limit - cycle) // c.idle_period * c.idle_period

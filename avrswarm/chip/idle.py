@@ -22,9 +22,10 @@ from avrswarm.jit import kernel
 
 # Trade-offs of speed only; no value here can change a result.
 WORTH_SKIPPING = 400  # cycles to the next event below which a probe cannot pay
-LONGEST_PROBE = 600  # instructions after which a loop is given up
+LONGEST_PROBE = 400  # instructions after which a loop is given up
 SHORTEST_WAIT = 300  # calm cycles before a probe
-LONGEST_WAIT = 1 << 18
+LONGEST_WAIT = 1 << 15
+COUNTING_WAIT = 2000  # after a loop that came back with other registers: it may be counting down
 
 _WORD = 0xFFFFFFFF
 
@@ -34,13 +35,14 @@ def disturb(c: ChipRow, cycle: int) -> None:
     """Forget the proven loop: an interrupt, wake or reset changed what the program does."""
     c.idle_period = 0
     c.calm_since = cycle
+    c.probe_wait = max(c.probe_wait // 2, SHORTEST_WAIT)  # it may be idle in another way now
 
 
 @kernel
-def give_up(c: ChipRow, cycle: int) -> None:
-    """Wait longer before the next probe: this program is busy."""
+def give_up(c: ChipRow, cycle: int, counting: bool) -> None:
+    """Wait before the next probe: longer and longer while the program is busy."""
     c.calm_since = cycle
-    c.probe_wait = min(2 * c.probe_wait, LONGEST_WAIT)
+    c.probe_wait = COUNTING_WAIT if counting else min(2 * c.probe_wait, LONGEST_WAIT)
 
 
 @kernel
