@@ -8,7 +8,7 @@ The mixer is Philox 4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random number
 2, 3", SC 2011), with the published test vectors in the tests.
 
 >>> [round(float(x), 3) for x in draw_uniform(2026, Stream.SPREAD, 2)]
-[0.0, 0.0]
+[0.135, 0.021]
 """
 
 from __future__ import annotations

@@ -50,7 +50,10 @@ gain."""
 LAST_CALIBRATED_MM = 98.0
 """The last distance that firmware looks up; see 5.1."""
 
-STEP_MM = 0.5
+SHORTEST_FALL_MM = 2.0
+"""The extra fall to a range takes at least this; shorter ranges cut into the calibrated part."""
+
+STEP_MM = 0.25
 _RESOLUTION = (
     1e-6  # counts; hides the last bits of library functions, which differ between machines
 )
@@ -117,7 +120,7 @@ def amplitudes(optics: Optics, distance_mm: Floats | list[float]) -> Floats:
 
 def calibrated_optics(range_mm: float) -> Optics:
     """Return the calibrated curve, made to end (be at the limit) at ``range_mm``, 40 to 400."""
-    knee = min(LAST_CALIBRATED_MM, 0.98 * range_mm)
+    knee = min(LAST_CALIBRATED_MM, range_mm - SHORTEST_FALL_MM)
     wanted = LIMIT_COUNTS / calibrated_counts(range_mm)
     fall = math.log(wanted) / (range_mm - knee)  # per mm; above 0 for ranges beyond 232 mm
 
