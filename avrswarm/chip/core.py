@@ -252,6 +252,8 @@ def run(
             continue
         if i_flag and requests and cycle >= c.held_until:
             vector = lowest(requests)
+            status = pack_sreg(carry, zero, negative, overflow, sign, half, t_flag, i_flag)
+            idle.suspend(c, pc, sp, status, cycle)
             push_word(c, tape, sp, pc, cycle, pc)
             sp = (sp - 2) & 0xFFFF
             if c.next_event == cycle:  # hardware of this edge first, then the entry clears the flag
@@ -261,7 +263,6 @@ def run(
             pc = c.vector_base + 2 * vector
             cycle += INTERRUPT_ENTRY_CYCLES
             probing = 0
-            idle.disturb(c, cycle)
             continue
         limit = horizon(c, i_flag, cycle, stop)
         ceiling = NEVER  # how far a probe lets instructions run
@@ -276,6 +277,8 @@ def run(
             # A loop that comes back to the same state without touching the I/O space will go on
             # doing so until the next event: find its period once, then jump.
             status = pack_sreg(carry, zero, negative, overflow, sign, half, t_flag, i_flag)
+            if c.suspended:
+                idle.resume(c, pc, sp, status)
             if probing:
                 if c.io_touched & Touch.VOLATILE or probing > idle.LONGEST_PROBE:
                     probing = 0
@@ -300,10 +303,14 @@ def run(
             elif probing:
                 probing += 1
                 ceiling = cycle
+                idle.note_access(c, int(code[pc]) & 0xFFFFFFFF, sp)
             elif cycle - c.calm_since >= c.probe_wait:
                 idle.copy_memory(data, scratch)
                 probe_pc, probe_sp, probe_status, probe_cycle = pc, sp, status, cycle
                 c.io_touched = 0
+                c.loop_count = 0
+                c.suspended = 0
+                idle.note_access(c, int(code[pc]) & 0xFFFFFFFF, sp)
                 probing = 1
                 ceiling = cycle
             else:
@@ -778,6 +785,8 @@ def run(
                         i_flag = 1
                         c.held_until = max(c.held_until, cycle + 1)
                     limit = min(horizon(c, 1, cycle, stop), ceiling)
+                    if c.suspended:
+                        limit = -1  # look at once whether the interrupted loop goes on
                     continue
                 case Op.BREQ:
                     cycle += 1
@@ -1291,7 +1300,7 @@ def run(
                 limit = -1
             elif i_flag and c.sampled_at == cycle and c.sampled:
                 limit = -1
-            else:
+            elif c.sampled_at == cycle or c.fault:  # a write that changed nothing leaves the limit
                 limit = min(horizon(c, i_flag, cycle, stop), ceiling)
 
         if reason != Stop.CYCLES:
