@@ -17,6 +17,8 @@ FOUNDATIONS = {
     "jit",
     "whole_program",
     "units",
+    "portable_math",
+    "randomness",
     "__version__",
 }  # below every layer; they import no layer
 STRANGERS = {frozenset({"robot", "world"})}  # only swarm knows both
