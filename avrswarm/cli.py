@@ -19,8 +19,11 @@ from avrswarm import __version__
 from avrswarm.errors import AvrSwarmError, ChipFault, RecordError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from avrswarm.chip.chip import Chip
     from avrswarm.program import Program
+    from avrswarm.study.bench import Row
 
 DEFAULT_MAX_CYCLES = 80_000_000  # ten seconds of an 8 MHz chip
 SRAM_START = 0x100
@@ -159,6 +162,38 @@ def execute(
         raise fault
 
 
+@cli.command()
+@click.option(
+    "--repeats",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    help="Take the best of this many repetitions.",
+)
+@_JSON
+def bench(repeats: int, as_json: bool) -> None:
+    """Measure the speed of one chip, beside Debian's simavr on the same firmware.
+
+    Figures are emulated megahertz of one core; the ratio is ours over simavr's in this very run.
+    Without simavr (Debian package simavr) its columns stay empty: nothing is installed.
+
+    \b
+    Example:
+      avrswarm bench --json > bench.json
+    """
+    from avrswarm.study import bench as study
+
+    rows = list(study.bench_chip(repeats))
+    if as_json:
+        click.echo(json.dumps(study.as_json(rows)))
+        return
+    from rich.console import Console
+
+    Console().print(_bench_table(rows))
+    if study.simavr_version() is None:
+        click.echo("simavr is not installed (Debian package simavr): no comparison.", err=True)
+
+
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command and exit with its code."""
     try:
@@ -215,6 +250,23 @@ def _exec_text(figures: dict[str, Any], program: Program) -> str:
         lines.append(f"r{first:<7} {values}")
     lines.append(f"uart     {len(figures['uart'])} bytes sent")
     return "\n".join(lines)
+
+
+def _bench_table(rows: Sequence[Row]) -> Table:
+    from rich.table import Table
+
+    table = Table(title="one chip, one core")
+    table.add_column("firmware", no_wrap=True)
+    for title in ("MHz", "simavr MHz", "ratio", "x real time", "us per pulse"):
+        table.add_column(title, justify="right")
+    for row in rows:
+        figures = (row.mhz, row.simavr_mhz, row.ratio, row.realtime_factor, row.us_per_pulse)
+        table.add_row(row.name, *("-" if f is None else f"{f:,.{_digits(f)}f}" for f in figures))
+    return table
+
+
+def _digits(figure: float) -> int:
+    return 0 if figure >= 100 else 1 if figure >= 10 else 2
 
 
 @contextmanager

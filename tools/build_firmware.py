@@ -75,8 +75,12 @@ class Target:
     link_flags: list[str] = field(default_factory=list)
 
 
-# These two are not programs on top of the library.
+# These are not programs on top of the library.
 SPECIAL = {
+    **{
+        name: Target(name, [f"{name}/{name}.c"])
+        for name in ("bench_adc", "bench_compute", "bench_idle", "bench_polling")
+    },
     "bootloader": Target(
         "bootloader",
         ["bootloader/bootloader.c", "kilolib/message_crc.S", "kilolib/receive.S"],

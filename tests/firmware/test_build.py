@@ -14,6 +14,10 @@ from .bench import FIRMWARE
 TOOL = FIRMWARE.parent / "tools" / "build_firmware.py"
 IMAGES = sorted(path.stem for path in FIRMWARE.glob("*/*.elf"))
 PROGRAMS = [
+    "bench_adc",
+    "bench_compute",
+    "bench_idle",
+    "bench_polling",
     "blink",
     "bootloader",
     "disperse",

@@ -1,0 +1,83 @@
+"""`avrswarm bench`: the figures are there, and they are of runs that did what they should."""
+
+import json
+import shutil
+from functools import cache
+
+import pytest
+from click.testing import CliRunner
+
+from avrswarm import Chip, load_program
+from avrswarm.cli import cli
+from avrswarm.robot.eeprom_map import EepromMap
+from avrswarm.scene.shipped import shipped_folder
+from avrswarm.study import bench
+
+FIELDS = {"name", "mhz", "simavr_mhz", "ratio", "realtime_factor", "us_per_pulse"}
+NAMES = ["compute", "idle", "idle, skipping off", "polling", "ADC polling", "message receive"]
+
+
+@cache
+def figures():
+    done = CliRunner().invoke(cli, ["bench", "--json", "--repeats", "1"], catch_exceptions=False)
+    assert done.exit_code == 0
+    return json.loads(done.stdout)
+
+
+def test_json_has_one_row_for_each_case():
+    rows = figures()["rows"]
+    assert [row["name"] for row in rows] == NAMES
+    for row in rows:
+        assert set(row) == FIELDS
+        assert row["mhz"] > 0
+        assert row["realtime_factor"] == pytest.approx(row["mhz"] / 8)
+        assert (row["us_per_pulse"] is not None) == (row["name"] == "message receive")
+
+
+@pytest.mark.needs_simavr
+def test_faster_than_simavr():
+    """Well below what `avrswarm bench` shows on a quiet machine: this one may be busy."""
+    ratio = {row["name"]: row["ratio"] for row in figures()["rows"]}
+    assert ratio.pop("message receive") is None
+    assert ratio["compute"] > 2
+    assert ratio["idle, skipping off"] > 8
+    assert ratio["idle"] > 200
+    assert ratio["polling"] > 200
+
+
+def test_without_simavr_its_columns_are_empty(monkeypatch):
+    monkeypatch.setattr(bench, "_CASES", bench._CASES[3:4])
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    done = CliRunner().invoke(cli, ["bench", "--repeats", "1"], catch_exceptions=False)
+    assert "polling" in done.stdout
+    assert "simavr is not installed" in done.stderr
+    monkeypatch.setattr(bench, "_receive", lambda repeats: bench.Row("x", 1, None, None, 1, None))
+    rows = list(bench.bench_chip(1))
+    assert rows[0].simavr_mhz is None
+    assert rows[0].ratio is None
+    assert bench.as_json(rows)["simavr"] is False
+
+
+@pytest.mark.parametrize("name", sorted({case.firmware for case in bench._CASES}))
+def test_benchmark_firmware_ends_by_itself(name):
+    program = load_program(shipped_folder("firmware") / name / f"{name}.elf")
+    ends = {}
+    for skip_idle in (True, False):
+        chip = Chip(program, stop_when_halted=True, skip_idle=skip_idle)
+        assert chip.run(100_000_000) == "halted"
+        assert chip.asleep
+        ends[skip_idle] = chip.cycle, chip.digest()
+    assert ends[True] == ends[False]
+    assert 25_000_000 < chip.cycle < 80_000_000
+
+
+def test_every_pulse_of_the_receive_case_is_an_interrupt():
+    chip = Chip(load_program(shipped_folder("firmware") / "listener" / "listener.elf"),
+                eeprom=EepromMap(uid=1).pack())  # fmt: skip
+    pulses = bench._frames(100_000, 1)
+    assert pulses == sorted(pulses)
+    chip.pulse_comparator(pulses, 200)
+    heard = 0
+    while chip.run_until(pc=4 * 23, max_cycles=9_000_000 - chip.cycle) == "breakpoint":
+        heard += 1
+    assert heard == len(pulses)
