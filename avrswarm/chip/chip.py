@@ -489,6 +489,16 @@ class Chip:
         when = (self.cycle if at is None else at) + ACO_SYNC_CYCLES
         self._stimulate(when, Tape.ACO, int(bool(high)), 0)
 
+    def pulse_comparator(self, cycles: Iterable[int], high_cycles: int) -> None:
+        """Make AIN0 higher than AIN1 for ``high_cycles`` from each of these cycles on."""
+        rows = []
+        for cycle in cycles:
+            if cycle < self.cycle:
+                raise UsageError(f"cycle {cycle} is past; the chip is at cycle {self.cycle}")
+            rise = cycle + ACO_SYNC_CYCLES
+            rows += [(rise, int(Tape.ACO), 1, 0), (rise + high_cycles, int(Tape.ACO), 0, 0)]
+        self._add_to_tape(rows)
+
     def uart_send(self, content: bytes, baud: float = 38_400, at: int | None = None) -> int:
         """Shift 8N1 frames into RXD (PD0) from now or ``at`` on; return the cycle they end."""
         bit_cycles = self.clock_hz / baud
