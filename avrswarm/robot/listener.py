@@ -241,9 +241,13 @@ def hear(l: ListenerRow, cycle: int, low_counts: int, high_counts: int) -> int: 
 
 @kernel
 def deafen(l: ListenerRow, until_cycle: int) -> None:  # noqa: E741
-    """Hear nothing before ``until_cycle``, because the robot transmits; drop what was begun."""
-    _await_message(l)
-    l.deaf_until = max(l.deaf_until, until_cycle)
+    """Hear nothing before ``until_cycle``, because the robot transmits; drop what was begun.
+
+    Telling it the same again does nothing, so it may be told at every edge.
+    """
+    if until_cycle > l.deaf_until:
+        l.deaf_until = until_cycle
+        _await_message(l)
 
 
 @kernel

@@ -196,7 +196,10 @@ def test_a_transmitting_robot_is_deaf():
     run_deafen(listeners, 200_000)
     run_deafen(listeners, 150_000)  # an earlier end does not make it hear again
     assert hears([cycle + 160_000 for cycle in cycles], listeners) == []
-    assert hears([cycle + 200_000 for cycle in cycles], listeners) == [(MESSAGE, frame)]
+    later = [cycle + 200_000 for cycle in cycles]
+    assert hears(later[:10], listeners) == []
+    run_deafen(listeners, 200_000)  # nor does the same end make it forget what it hears now
+    assert hears(later[10:], listeners) == [(MESSAGE, frame)]
 
 
 # ---- transmitters ----------------------------------------------------------------------------
