@@ -361,7 +361,8 @@ def test_a_shared_image_is_not_changed():
     chip = in_boot_section(setup, spm(), LOOP, rest=REST)
     chip._c.private_image = 0
     before = chip._flash.copy(), chip._code.copy()
-    run = (chip._chips, 0, chip._flash, chip._code, chip._tape, 40)
+    scratch = np.zeros(0x900, np.uint8)
+    run = (chip._chips, 0, chip._flash, chip._code, chip._tape, scratch, 40)
     for _ in range(2):  # asking again gets the same answer
         assert run_chip(*run) == Stop.IMAGE
         assert (chip.pc, chip.cycle) == (2 * (BOOT + len(setup)), 3 + len(setup))
