@@ -1,5 +1,6 @@
 """Self-programming beyond section 11: every command value, page and word, locks, interrupts."""
 
+import numpy as np
 import pytest
 
 from avrswarm.chip.core import Stop
