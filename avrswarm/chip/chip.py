@@ -67,6 +67,14 @@ UNSEEN_FIELDS = (
     "idle_reads_io",
     "calm_since",
     "probe_wait",
+    "loop_count",
+    "loop_address",
+    "loop_value",
+    "suspended",
+    "suspended_pc",
+    "suspended_sp",
+    "suspended_sreg",
+    "suspended_registers",
     "log_count",
     "log",
     "tape_next",
@@ -251,7 +259,7 @@ class Chip:
                 return reason
         code = self._code.copy()
         code[pc // 2] = Op.BREAKPOINT
-        self._c.idle_period = 0  # the breakpoint may stand in the loop that was proven
+        self._forget_loop()  # the breakpoint may stand in the loop that was proven
         reason = self._run_to(end, code)
         if self._c.private_image and not np.array_equal(code, self._code):
             self._redecode()
@@ -362,7 +370,11 @@ class Chip:
                 f"poke takes register or SRAM addresses, not {address:#x}; use write(NAME, value)"
             )
         self._c.memory[address] = value
-        self._c.idle_period = 0
+        self._forget_loop()
+
+    def _forget_loop(self) -> None:
+        """Make the core prove anew that a loop is idle."""
+        self._c.idle_period = self._c.suspended = 0
 
     def set_pc(self, address: int) -> None:
         """Continue at byte address ``address``."""
@@ -371,7 +383,7 @@ class Chip:
                 f"{address:#x} is no instruction address: even, below {2 * FLASH_WORDS:#x}"
             )
         self._c.pc = address // 2
-        self._c.idle_period = 0
+        self._forget_loop()
 
     @property
     def eeprom(self) -> NDArray[np.uint8]:
@@ -452,7 +464,7 @@ class Chip:
 
     def _write(self, address: int, value: int) -> None:
         c = self._c
-        c.idle_period = 0
+        self._forget_loop()
         if address == SREG:
             c.sreg = c.memory[SREG] = value
         elif SPL <= address <= SPH:

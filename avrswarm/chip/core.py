@@ -264,6 +264,9 @@ def run(
             cycle += INTERRUPT_ENTRY_CYCLES
             probing = 0
             continue
+        if c.suspended:
+            status = pack_sreg(carry, zero, negative, overflow, sign, half, t_flag, i_flag)
+            idle.resume(c, pc, sp, status)
         limit = horizon(c, i_flag, cycle, stop)
         ceiling = NEVER  # how far a probe lets instructions run
         if c.rww_busy:
@@ -273,12 +276,12 @@ def run(
                 reason = Stop.FAULT.value
                 break
             limit = min(limit, cycle)
+        elif c.idle_period and not c.requests:
+            cycle = idle.skip_periods(c, cycle, limit)
         elif c.skip_idle and limit - cycle > idle.WORTH_SKIPPING and not c.requests:
             # A loop that comes back to the same state without touching the I/O space will go on
             # doing so until the next event: find its period once, then jump.
             status = pack_sreg(carry, zero, negative, overflow, sign, half, t_flag, i_flag)
-            if c.suspended:
-                idle.resume(c, pc, sp, status)
             if probing:
                 if c.io_touched & Touch.VOLATILE or probing > idle.LONGEST_PROBE:
                     probing = 0
@@ -296,10 +299,7 @@ def run(
                         idle.give_up(c, cycle, True)
                     probing = 0
             if c.idle_period:
-                skipped = (limit - cycle) // c.idle_period * c.idle_period
-                if c.held_until > cycle:
-                    c.held_until += skipped
-                cycle += skipped
+                cycle = idle.skip_periods(c, cycle, limit)
             elif probing:
                 probing += 1
                 ceiling = cycle

@@ -6,6 +6,9 @@ right. Any other loop is probed: if the program comes back to an address with th
 flags and SRAM, and has neither written to the I/O space nor read anything there that changes with
 time, it will repeat exactly until the next event. The core then skips whole periods.
 
+The bytes of SRAM that a proven loop touches are remembered. An interrupt that gives back all
+registers and has changed none of these bytes leaves the loop as proven as it was.
+
 A delay loop can be entered at its branch with Z clear and a count of 0 (an interrupt routine that
 spoils the flags does it): then it counts all the way round, like the loop on the chip.
 """
@@ -15,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from avrswarm.chip.state import DATA_SIZE, SRAM_START, ChipRow
+from avrswarm.chip.state import DATA_SIZE, LOOP_BYTES, SRAM_START, ChipRow
 from avrswarm.isa.decode import PC_MASK
 from avrswarm.isa.table import Op
 from avrswarm.jit import kernel
@@ -28,14 +31,131 @@ LONGEST_WAIT = 1 << 15
 COUNTING_WAIT = 2000  # after a loop that came back with other registers: it may be counting down
 
 _WORD = 0xFFFFFFFF
+_ADDRESS = 0x0FFF  # of a remembered byte
+_ON_STACK = 0x4000  # it is only reached by pushes, pops, calls and returns
 
 
 @kernel
 def disturb(c: ChipRow, cycle: int) -> None:
-    """Forget the proven loop: an interrupt, wake or reset changed what the program does."""
+    """Forget the proven loop: a wake, a reset or another loop."""
     c.idle_period = 0
+    c.suspended = 0
     c.calm_since = cycle
     c.probe_wait = max(c.probe_wait // 2, SHORTEST_WAIT)  # it may be idle in another way now
+
+
+@kernel
+def suspend(c: ChipRow, pc: int, sp: int, status: int, cycle: int) -> None:
+    """Keep the proven loop in mind while an interrupt is served that came at ``pc``."""
+    if c.idle_period and c.loop_count >= 0 and not c.idle_reads_io:
+        c.suspended = c.idle_period
+        c.suspended_pc = pc
+        c.suspended_sp = sp
+        c.suspended_sreg = status
+        for place in range(32):
+            c.suspended_registers[place] = c.memory[place]
+        for number in range(c.loop_count):
+            c.loop_value[number] = c.memory[int(c.loop_address[number]) & _ADDRESS]
+    elif not c.suspended:
+        c.probe_wait = max(c.probe_wait // 2, SHORTEST_WAIT)
+    c.idle_period = 0
+    c.calm_since = cycle
+
+
+@kernel
+def resume(c: ChipRow, pc: int, sp: int, status: int) -> None:
+    """After RETI: go on with the loop that was suspended, if nothing it depends on has changed.
+
+    Bytes of the stack at or below the stack pointer are dead: the loop writes them, by a push or a
+    call, before it reads them again.
+    """
+    if pc != c.suspended_pc or sp != c.suspended_sp or status != c.suspended_sreg:
+        return  # an interrupt within an interrupt has returned
+    period = c.suspended
+    c.suspended = 0
+    different = 0
+    for place in range(32):
+        different |= int(c.suspended_registers[place]) ^ int(c.memory[place])
+    for number in range(c.loop_count):
+        address = int(c.loop_address[number]) & _ADDRESS
+        if address > sp or not int(c.loop_address[number]) & _ON_STACK:
+            different |= int(c.loop_value[number]) ^ int(c.memory[address])
+    if different == 0:
+        c.idle_period = period
+
+
+@kernel
+def skip_periods(c: ChipRow, cycle: int, limit: int) -> int:
+    """Skip whole periods of the proven loop that end by ``limit``; return the cycle after them."""
+    if limit <= cycle:
+        return cycle
+    skipped = (limit - cycle) // c.idle_period * c.idle_period
+    if c.held_until > cycle:
+        c.held_until += skipped
+    return cycle + skipped
+
+
+@kernel
+def _remember(c: ChipRow, address: int, on_stack: int) -> None:
+    if c.loop_count < 0 or address < SRAM_START or address >= DATA_SIZE:
+        return
+    for number in range(c.loop_count):
+        known = int(c.loop_address[number])
+        if known & _ADDRESS == address:
+            c.loop_address[number] = known & (on_stack | _ADDRESS)
+            return
+    if c.loop_count == LOOP_BYTES:
+        c.loop_count = -1
+        return
+    c.loop_address[c.loop_count] = address | on_stack
+    c.loop_count += 1
+
+
+@kernel
+def _pointer(c: ChipRow, register: int) -> int:
+    return int(c.memory[register]) & 0xFF | (int(c.memory[register + 1]) & 0xFF) << 8
+
+
+@kernel
+def note_access(c: ChipRow, word: int, sp: int) -> None:
+    """Remember which bytes the instruction that is about to run will touch."""
+    address = -1
+    b = word >> 16
+    match word & 0xFF:
+        case Op.LDS | Op.STS:
+            address = b
+        case Op.LDD_Z | Op.STD_Z:
+            address = _pointer(c, 30) + b & 0xFFFF
+        case Op.LDD_Y | Op.STD_Y:
+            address = _pointer(c, 28) + b & 0xFFFF
+        case Op.LD_X | Op.ST_X | Op.LD_X_INC | Op.ST_X_INC:
+            address = _pointer(c, 26)
+        case Op.LD_DEC_X | Op.ST_DEC_X:
+            address = _pointer(c, 26) - 1 & 0xFFFF
+        case Op.LD_Y_INC | Op.ST_Y_INC:
+            address = _pointer(c, 28)
+        case Op.LD_DEC_Y | Op.ST_DEC_Y:
+            address = _pointer(c, 28) - 1 & 0xFFFF
+        case Op.LD_Z_INC | Op.ST_Z_INC:
+            address = _pointer(c, 30)
+        case Op.LD_DEC_Z | Op.ST_DEC_Z:
+            address = _pointer(c, 30) - 1 & 0xFFFF
+        case Op.PUSH:
+            _remember(c, sp, _ON_STACK)
+        case Op.POP:
+            _remember(c, sp + 1, _ON_STACK)
+        case Op.RCALL | Op.CALL | Op.ICALL:
+            _remember(c, sp, _ON_STACK)
+            _remember(c, sp - 1, _ON_STACK)
+        case Op.RET | Op.RETI:
+            _remember(c, sp + 1, _ON_STACK)
+            _remember(c, sp + 2, _ON_STACK)
+        case Op.OUT_SPL | Op.OUT_SPH:
+            c.loop_count = -1  # the stack pointer moves in other ways than calls and pushes
+        case _:
+            pass
+    if address >= 0:
+        _remember(c, address, 0)
 
 
 @kernel

@@ -55,6 +55,7 @@ def bench(
         reset.reset(c)
         return 0
     c.idle_period = 0
+    c.suspended = 0
     rewind_tape(c, tape)
     _keep_boundary(c, tape)
     if what == Bench.READ:

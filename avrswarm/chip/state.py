@@ -25,6 +25,7 @@ PAGE_WORDS = 64
 LOG_SIZE = 64
 REPORT_SIZE = 8
 DELAYED_SIZE = 8
+LOOP_BYTES = 40
 
 TIME_UNITS_PER_SECOND = 10**14
 """World time is an integer count of 10 femtoseconds: 25 hours fit; 8 MHz is 12 500 000 units."""
@@ -141,6 +142,14 @@ class ChipRow:
     idle_reads_io: int  # 1: that loop reads I/O registers that events may change
     calm_since: int  # cycle of the last interrupt, wake or failed probe
     probe_wait: int  # calm cycles to wait before the next probe
+    loop_count: int  # bytes of SRAM that the proven loop touches; -1 = too many to remember
+    loop_address: Annotated[NDArray[np.int16], (LOOP_BYTES,)]
+    loop_value: Annotated[NDArray[np.uint8], (LOOP_BYTES,)]  # as they were when interrupted
+    suspended: int  # period of a proven loop while an interrupt is served; 0 = none
+    suspended_pc: int
+    suspended_sp: int
+    suspended_sreg: int
+    suspended_registers: Annotated[NDArray[np.uint8], (32,)]
     report_count: int
     reports: Annotated[NDArray[np.int64], (REPORT_SIZE, 4)]  # kind, cycle, pc, address
     log_count: int
