@@ -141,15 +141,17 @@ class Earshot(NamedTuple):
         mask = robots.eeprom[:, TX_MASK].astype(np.int64)
         mask = np.where(mask & ~LED_PINS, 1, mask)  # firmware does not trust other pins
         transmit_gain = robots.transmit_gain * led_power()[mask]
-        best = float(transmit_gain.max() * robots.receive_gain.max())
+        noise = scene.optics.amplitude_noise_percent / 100
+        best = float(transmit_gain.max() * robots.receive_gain.max()) * (1 + 4 * noise)
+        reach_mm = optics.reach_mm(curve, best, float(limit.min()))
         low_table, high_table = tables_of(robots.eeprom)
         return cls(
             curve=curve,
             transmit_gain=transmit_gain,
             receive_gain=robots.receive_gain,
             limit_counts=limit,
-            reach_mm=optics.reach_mm(curve, best, float(limit.min())),
-            noise=scene.optics.amplitude_noise_percent / 100,
+            reach_mm=reach_mm + 4 * scene.optics.distance_noise_mm,
+            noise=noise,
             low_table=low_table,
             high_table=high_table,
         )
@@ -210,13 +212,15 @@ class Ledger:
 
         due = (frames["end_s"] > self._settled_s) & (frames["end_s"] <= until_s)
         hit_end = np.append(frames["end_s"][pairs.frame], np.nan)[hit]
-        heard_due = np.where(hit < 0, heard["time_s"], hit_end) <= until_s
+        told_s = np.where(hit < 0, heard["time_s"], hit_end)
+        heard_due = (told_s > self._settled_s) & (told_s <= until_s)
         tables = (
             self._frames_table(frames, pairs, fate, due),
             self._messages_table(frames, pairs, heard, hit, fate, due, heard_due),
         )
         self._settled_s = until_s
-        self._keep(frames[frames["end_s"] > until_s - SETTLE_S], heard[~heard_due])
+        since_s = until_s - SETTLE_S
+        self._keep(frames[frames["end_s"] > since_s], heard[told_s > since_s])
         return tables
 
     # ---- places ----------------------------------------------------------------------------------
@@ -271,8 +275,8 @@ class Ledger:
         np.minimum.at(
             best, hit[got], np.where(heard["crc_ok"][got] != 0, Fate.RECEIVED, Fate.CRC_BAD)
         )
-        fate = np.full(len(best), int(Fate.LOST))
-        fate[_is_disturbed(frames, pairs)] = Fate.MERGED  # from the last reason to the first
+        fate = np.full(len(best), int(Fate.LOST))  # from the last reason to the first
+        fate[_is_disturbed(frames, pairs, best < len(Fate))] = Fate.MERGED
         fate[~pairs.strong] = Fate.WEAK
         fate[_is_sending(frames, pairs)] = Fate.DEAF
         fate[frames["complete"][pairs.frame] == 0] = Fate.ABORTED
@@ -418,10 +422,6 @@ def _match(frames: Records, pairs: _Pairs, heard: Records) -> Integers:
     return result
 
 
-def _busy_until(frames: Records) -> Floats:
-    return np.where(frames["complete"] != 0, frames["end_s"], frames["end_s"] + RECOVERY_S)
-
-
 def _is_sending(frames: Records, pairs: _Pairs) -> Flags:
     """Tell for each pair whether the receiver was sending while the frame was on the air."""
     base, span = _frame_span(frames)
@@ -430,31 +430,37 @@ def _is_sending(frames: Records, pairs: _Pairs) -> Flags:
     if len(own) == 0:
         return np.zeros(len(pairs.frame), bool)
     starts = _keys(frames["robot"][own].astype(np.int64), frames["start_s"][own], base, span)
-    ends = _keys(frames["robot"][own].astype(np.int64), _busy_until(frames)[own], base, span)
+    ends = _keys(
+        frames["robot"][own].astype(np.int64), frames["end_s"][own] + RECOVERY_S, base, span
+    )
     frame_start = _keys(pairs.receiver, frames["start_s"][pairs.frame], base, span)
     frame_end = _keys(pairs.receiver, frames["end_s"][pairs.frame], base, span)
     last = np.searchsorted(starts, frame_end) - 1  # its last frame that began before the end
     return np.asarray((last >= 0) & (ends[np.maximum(last, 0)] > frame_start))
 
 
-def _is_disturbed(frames: Records, pairs: _Pairs) -> Flags:
-    """Tell for each pair whether another frame was on the air that the receiver could hear."""
-    base, span = _frame_span(frames)
+def _is_disturbed(frames: Records, pairs: _Pairs, heard: Flags) -> Flags:
+    """Tell for each pair whether another frame was on the air that the receiver could hear.
+
+    A receiver that got a frame to its end is ready for the next one at once; after one that it did
+    not get, it is busy for a while.
+    """
     disturbed = np.zeros(len(pairs.frame), bool)
     if len(pairs.frame) == 0:
         return disturbed
-    start, end, busy = frames["start_s"], frames["end_s"], _busy_until(frames)
+    base, span = _frame_span(frames)
+    start, end = frames["start_s"], frames["end_s"]
     loud = np.flatnonzero(pairs.strong)
     starts = _keys(pairs.receiver[loud], start[pairs.frame[loud]], base, span)
     order = np.argsort(starts, kind="stable")
     loud, starts = loud[order], starts[order]
     ends = _keys(pairs.receiver[loud], end[pairs.frame[loud]], base, span)
-    until = np.maximum.accumulate(_keys(pairs.receiver[loud], busy[pairs.frame[loud]], base, span))
+    until = np.maximum.accumulate(ends + np.where(heard[loud], 0.0, RECOVERY_S))
     disturbed[loud[1:]] |= until[:-1] > starts[1:]  # by one that began before
     disturbed[loud[:-1]] |= starts[1:] < ends[:-1]  # by one that begins later
-    above = np.sort(start[frames["robot"] < 0])
+    above = np.flatnonzero(frames["robot"] < 0)
     if len(above):
-        last = np.searchsorted(above, end[pairs.frame]) - 1
-        until_above = np.sort(busy[frames["robot"] < 0])
-        disturbed |= (last >= 0) & (until_above[np.maximum(last, 0)] > start[pairs.frame])
+        last = np.searchsorted(np.sort(start[above]), end[pairs.frame]) - 1
+        until_above = np.sort(end[above])[np.maximum(last, 0)]
+        disturbed |= (last >= 0) & (until_above > start[pairs.frame])
     return disturbed

@@ -69,8 +69,9 @@ FLUSH_WALL_S = 2.0
 FLUSH_ROWS = 400_000
 """Rows are written when the last ones are so old, or so many."""
 
-SETTLE_EVERY_ROBOT_S = 1000.0
-"""Fates of messages are settled after so many robot-seconds, at most once in a simulated second."""
+SETTLE_ROBOT_S = 1000.0
+SETTLE_MOST_S = 10.0
+"""Fates of messages are settled after so many robot-seconds, or so many simulated seconds."""
 
 TRAJECTORY_SCHEMA = pa.schema(
     [
@@ -108,6 +109,7 @@ class RecordedSimulation(Protocol):
     world: WorldState
     motors: MotorState
     traits: Robots
+    group: NDArray[np.int64]
     faults: list[tuple[int, str]]
 
     @property
@@ -159,7 +161,7 @@ class RunRecorder:
         self._rows = 0
         self._sampled = 0  # trajectory samples taken so far
         self._settled_s = 0.0
-        self._settle_every_s = min(1.0, SETTLE_EVERY_ROBOT_S / self._count)
+        self._settle_every_s = min(SETTLE_MOST_S, SETTLE_ROBOT_S / self._count)
         self.folder: Path | None = None
         self.info: dict[str, Any] = {}
         """What ``run.json`` holds."""
@@ -190,10 +192,11 @@ class RunRecorder:
             due = self._start_s + self._sampled / simulation.scene.record.trajectory_hz
             if simulation.time_s >= due - 1e-9:
                 self._take_sample()
-            if simulation.time_s - self._settled_s >= self._settle_every_s:
-                self._settle(simulation.time_s - SETTLE_S)
             late = time.perf_counter() - self._flushed > FLUSH_WALL_S
-            if late or self._rows > FLUSH_ROWS:
+            flush = late or self._rows > FLUSH_ROWS
+            if flush or simulation.time_s - self._settled_s >= self._settle_every_s:
+                self._settle(simulation.time_s - SETTLE_S)
+            if flush:
                 self._flush()
 
     def finish(self, reason: str = "finished", compile_s: float = 0.0) -> Path:
@@ -367,15 +370,16 @@ class Run:
     def __repr__(self) -> str:
         return f"<Run {self.path}: {self.info['robots']} robots, {self.info['simulated_s']} s>"
 
-    def table(self, name: str) -> pa.Table:
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         """Return ``trajectory``, ``messages``, ``frames`` or ``objects`` as an Arrow table."""
         try:
-            return read_growing(self.path / f"{name}.parquet")
+            return read_growing(self.path / f"{name}.parquet", columns)
         except FileNotFoundError:
             schema = _SCHEMAS.get(name)
             if schema is None or (self.info["state"] == "ended" and name != "objects"):
                 raise RecordError(f"{self.path}: has no table '{name}'") from None
-            return schema.empty_table()  # nothing was recorded yet
+            empty = schema.empty_table()  # nothing was recorded yet
+            return empty if columns is None else empty.select(columns)
         except (OSError, pa.ArrowException) as error:
             raise RecordError(f"{self.path}: table '{name}' cannot be read: {error}") from None
 
@@ -421,6 +425,15 @@ class Run:
             for name, kind in kinds.items()
         }
         return Scene.model_construct(**parts)
+
+    @cached_property
+    def radius_mm(self) -> NDArray[np.float64]:
+        """Radius of every robot."""
+        radius = np.zeros(self.info["robots"])
+        for group in self.info["groups"]:
+            first, last = group["robots"]
+            radius[first : last + 1] = group["radius_mm"]
+        return radius
 
     def _frame(self, name: str) -> pd.DataFrame:
         try:
@@ -498,6 +511,7 @@ def _describe(simulation: RecordedSimulation, count: int) -> dict[str, Any]:
         "digest": None,
         "seed": simulation.seed,
         "robots": count,
+        "groups": _groups(simulation),
         "firmware": _firmware(simulation),
         "versions": {
             "avrswarm": __version__,
@@ -507,6 +521,24 @@ def _describe(simulation: RecordedSimulation, count: int) -> dict[str, Any]:
         "machine": {"system": platform.platform(), "cores": os.cpu_count()},
         "scene": simulation.scene.model_dump(mode="json"),
     }
+
+
+def _groups(simulation: RecordedSimulation) -> list[dict[str, Any]]:
+    """Return the scene's groups of robots, with the numbers and UIDs of their members."""
+    groups = []
+    for number, group in enumerate(simulation.scene.robots):
+        members = np.flatnonzero(simulation.group == number)
+        if len(members):
+            first, last = int(members[0]), int(members[-1])
+            groups.append(
+                {
+                    "name": group.name or group.firmware.stem,
+                    "robots": [first, last],
+                    "first_uid": int(simulation.traits.uid[first]),
+                    "radius_mm": group.radius_mm,
+                }
+            )
+    return groups
 
 
 def _firmware(simulation: RecordedSimulation) -> list[dict[str, Any]]:

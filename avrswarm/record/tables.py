@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -51,11 +52,12 @@ class GrowingTable:
         self._parts = []
 
 
-def read_growing(path: Path) -> pa.Table:
+def read_growing(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """Return a table, whether its run has ended, is going on, or was killed."""
+    wanted = None if columns is None else list(columns)
     if path.is_file():
-        return pq.read_table(path)
+        return pq.read_table(path, columns=wanted)
     parts = sorted(path.glob("part-*.parquet"))
     if not parts:
         raise FileNotFoundError(path)
-    return pa.concat_tables(pq.read_table(part) for part in parts)
+    return pa.concat_tables(pq.read_table(part, columns=wanted) for part in parts)

@@ -41,6 +41,7 @@ class FakeSimulation:
     def __init__(self, scene):
         self.scene = scene
         placed = place_robots(scene)
+        self.group = placed.group
         self.traits = make_robots(scene, placed)
         self.world = make_scene_world(scene, placed)
         self.motors = make_scene_motors(scene, self.traits)

@@ -109,7 +109,7 @@ def test_an_aborted_frame_spoils_what_follows_at_once(line):
 
 def test_beyond_the_range_of_this_pair_it_is_weak():
     scene = make_scene(
-        [(0, 0), (99, 0), (0, 300), (101, 300)],
+        [(0, 0), (99, 0), (0, 300), (100.2, 300)],
         optics={"preset": "ideal", "threshold_spread_percent": 20.0},
         scene={"name": "fake", "seed": 3},
     )

@@ -120,7 +120,7 @@ def test_faults_are_told(tmp_path):
 def test_content_does_not_depend_on_when_it_was_written(tmp_path, monkeypatch):
     _, once = record(tmp_path / "once")
     monkeypatch.setattr(run_folder, "FLUSH_WALL_S", 0.0)
-    monkeypatch.setattr(run_folder, "SETTLE_EVERY_ROBOT_S", 0.01)
+    monkeypatch.setattr(run_folder, "SETTLE_ROBOT_S", 0.01)
     _, often = record(tmp_path / "often")
     for name in ("trajectory", "frames", "messages"):
         assert read_run(once).table(name).equals(read_run(often).table(name))

@@ -1,0 +1,436 @@
+"""Pictures of a run: where robots went, how far messages carry, what they say of distance.
+
+Each function draws one figure and returns it, or None where the run has nothing to show;
+``draw_run`` writes all of them into the run folder as PNG files.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from numpy.typing import NDArray
+
+from avrswarm.record.drawing import (
+    BODY_EDGE,
+    STYLE,
+    Stage,
+    Tracks,
+    add_robots,
+    led_rgb,
+    new_figure,
+)
+from avrswarm.record.fates import CONTROLLER, FATE_NAMES, Fate
+from avrswarm.record.run_folder import Run
+from avrswarm.robot.led import name_of
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+FATE_COLOURS = {
+    Fate.RECEIVED: "#009e73",
+    Fate.CRC_BAD: "#d55e00",
+    Fate.ABORTED: "#9a9a9a",
+    Fate.DEAF: "#56b4e9",
+    Fate.WEAK: "#d9d9d9",
+    Fate.MERGED: "#e69f00",
+    Fate.LOST: "#cc79a7",
+}
+FATE_TEXTS = {
+    Fate.RECEIVED: "received",
+    Fate.CRC_BAD: "checksum wrong",
+    Fate.ABORTED: "broken off by sender",
+    Fate.DEAF: "receiver was sending",
+    Fate.WEAK: "too weak",
+    Fate.MERGED: "merged with another",
+    Fate.LOST: "lost otherwise",
+}
+ROBOT_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f3c8d")
+FEW_ROBOTS = len(ROBOT_COLOURS)
+LABELLED_ROBOTS = 30
+MOST_POINTS = 600_000  # of all paths together
+LED_SECONDS = 2.0
+SCATTERED = 1500  # more messages than this are shown as density
+CALIBRATED_MM = (33.0, 98.0)
+_DENSITY = LinearSegmentedColormap.from_list("density", ["#c6dbef", "#4292c6", "#08306b"])
+
+
+def draw_run(run: Run) -> list[Path]:
+    """Draw everything that the run has data for; return the files."""
+    drawn = []
+    for name, draw in PICTURES.items():
+        with rc_context(STYLE):
+            figure = draw(run)
+            if figure is not None:
+                path = run.path / f"{name}.png"
+                figure.savefig(path, bbox_inches="tight", pad_inches=0.12)
+                drawn.append(path)
+    return drawn
+
+
+# ---- where robots went ---------------------------------------------------------------------------
+
+
+def draw_trajectories(run: Run) -> Figure | None:
+    """Draw paths from start to end on the stage; robots stand at the end, with their LEDs."""
+    tracks = Tracks.of(run)
+    times, x, y = tracks.times_s, tracks.x_mm, tracks.y_mm
+    if len(times) == 0:
+        return None
+    count = x.shape[1]
+    stage = Stage.of(run)
+    window = stage.window(x, y, margin_mm=max(45.0, 1.5 * float(run.radius_mm.max())))
+    figure = window.figure()
+    axes = figure.subplots()
+    discs = np.column_stack([tracks.disc_x_mm[-1], tracks.disc_y_mm[-1]])
+    light = stage.draw(axes, window, discs).light
+    _draw_paths(axes, x, y)
+    shown = _usual_colours(times, tracks.led)
+    add_robots(axes, x[-1], y[-1], tracks.heading_rad[-1], run.radius_mm, led_rgb(shown))
+    if count <= LABELLED_ROBOTS:
+        _label_robots(axes, run, x[-1], y[-1])
+    if light is not None:
+        bar = figure.colorbar(light, ax=axes, shrink=0.75, pad=0.02)
+        bar.set_label("illuminance (lux)")
+    axes.set_title(f"{_title(run)}, positions after {times[-1] - times[0]:.4g} s")
+    handles = _led_handles(shown)
+    if (_moved(x, y)).any():
+        path: Any = {
+            "color": "#777777",
+            "lw": 1.2,
+            "marker": "o",
+            "markevery": [0],
+            "markersize": 3,
+        }
+        handles.insert(0, Line2D([], [], **path, label="path from start (dot)"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(4, len(handles)))
+    return figure
+
+
+def _draw_paths(axes: Axes, x: Floats, y: Floats) -> None:
+    count = x.shape[1]
+    step = max(1, x.size // MOST_POINTS)
+    keep = np.unique(np.r_[np.arange(0, len(x), step), len(x) - 1])
+    lines = np.stack([x[keep].T, y[keep].T], axis=-1)
+    moved = _moved(x, y)
+    few = count <= FEW_ROBOTS
+    colours: Any = [ROBOT_COLOURS[k % FEW_ROBOTS] for k in range(count)] if few else "#44729e"
+    width, alpha = (1.3, 0.9) if few else (0.9, 0.6) if count <= 100 else (0.4, 0.5)
+    shown = [colours[k] for k in np.flatnonzero(moved)] if few else colours
+    axes.add_collection(
+        LineCollection(list(lines[moved]), colors=shown, linewidths=width, alpha=alpha, zorder=2)
+    )
+    dot = 22.0 if few else 9.0 if count <= 100 else 2.0
+    axes.scatter(x[0, moved], y[0, moved], s=dot, c=shown, linewidths=0, zorder=3)
+
+
+def _moved(x: Floats, y: Floats) -> NDArray[np.bool_]:
+    """Tell which robots have left their places."""
+    return np.asarray(np.ptp(x, axis=0) + np.ptp(y, axis=0) > 1.0)
+
+
+def _usual_colours(times: Floats, led: Integers) -> Integers:
+    """Return the colour each robot showed most of late, not counting the moments it was off."""
+    recent = led[times >= times[-1] - LED_SECONDS]
+    counts = np.zeros((64, recent.shape[1]), np.int64)
+    for row in recent:
+        np.add.at(counts, (row, np.arange(len(row))), 1)
+    lit = counts[1:].sum(axis=0)
+    return np.where(lit >= 0.05 * len(recent), counts[1:].argmax(axis=0) + 1, 0)
+
+
+def _label_robots(axes: Axes, run: Run, x: Floats, y: Floats) -> None:
+    for robot in range(len(x)):
+        axes.annotate(
+            str(robot),
+            (x[robot] + 0.75 * run.radius_mm[robot], y[robot] + 0.75 * run.radius_mm[robot]),
+            fontsize=7.5,
+            color=BODY_EDGE,
+            zorder=6,
+            annotation_clip=True,
+        )
+
+
+def _led_handles(colours: Integers) -> list[Any]:
+    values, counts = np.unique(colours, return_counts=True)
+    most = np.argsort(-counts, kind="stable")[:7]
+    return [
+        Line2D(
+            [],
+            [],
+            linestyle="",
+            marker="o",
+            markersize=8,
+            markerfacecolor=led_rgb(values[k : k + 1])[0],
+            markeredgecolor=BODY_EDGE,
+            label=f"LED {name_of(int(values[k]))}",
+        )
+        for k in most
+    ]
+
+
+def _title(run: Run) -> str:
+    count = run.info["robots"]
+    return f"{run.info['name']}: {count} robot{'s' if count != 1 else ''}"
+
+
+# ---- messages against distance -------------------------------------------------------------------
+
+
+def draw_message_success(run: Run) -> Figure | None:
+    """Draw how many frames were received against distance, and what became of the others."""
+    table = run.table("messages", ["sender", "fate", "distance_mm"])
+    fate = _fates(table)
+    distance = table["distance_mm"].to_numpy()
+    use = (table["sender"].to_numpy() != CONTROLLER) & (fate != Fate.ABORTED)
+    fate, distance = fate[use], distance[use]
+    if len(fate) == 0:
+        return None
+    edges = _bins(distance)
+    bins = np.clip(np.digitize(distance, edges) - 1, 0, len(edges) - 2)
+    counts = np.zeros((len(edges) - 1, len(Fate)), np.int64)
+    np.add.at(counts, (bins, fate), 1)
+    total = counts.sum(axis=1)
+    middle = np.bincount(bins, distance, len(total)) / np.maximum(total, 1)
+
+    figure = new_figure(6.5, 5.6)
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
+    share, low, high = _wilson(counts[:, Fate.RECEIVED], total)
+    above.errorbar(
+        middle,
+        100 * share,
+        yerr=100 * np.abs(np.vstack([share - low, high - share])),
+        fmt="o-",
+        color=FATE_COLOURS[Fate.RECEIVED],
+        ecolor="#555555",
+        elinewidth=0.9,
+        capsize=2.5,
+        markersize=4.5,
+        lw=1.2,
+        label="received (bars: 95 % interval)",
+    )
+    nominal = run.info["scene"]["optics"]["range_mm"]
+    above.axvline(nominal, color="#999999", ls="--", lw=1.0, label=f"nominal range {nominal:g} mm")
+    above.set_ylabel("complete frames\nreceived (%)")
+    above.set_ylim(-2, 104)
+    above.grid(color="#e5e5e5")
+    above.legend(loc="lower left")
+    above.set_title(f"{_title(run)}, {_counted(len(fate), 'frame')} at robots in earshot")
+
+    base = np.zeros(len(middle))
+    centre, width = (edges[:-1] + edges[1:]) / 2, 0.92 * np.diff(edges)
+    for kind in (Fate.MERGED, Fate.DEAF, Fate.CRC_BAD, Fate.WEAK, Fate.LOST):
+        part = 100 * counts[:, kind] / np.maximum(total, 1)
+        if part.any():
+            below.bar(centre, part, width, base, color=FATE_COLOURS[kind], label=FATE_TEXTS[kind])
+            base += part
+    below.set_ylabel("not received (%)")
+    below.set_xlabel("distance between centres (mm)")
+    below.set_ylim(0, max(1.0, 1.05 * base.max()))
+    below.grid(axis="y", color="#e5e5e5")
+    if base.any():
+        figure.legend(*below.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    else:
+        below.text(
+            0.5,
+            0.5,
+            "everything was received",
+            ha="center",
+            va="center",
+            transform=below.transAxes,
+            color="#777777",
+        )
+    return figure
+
+
+def _fates(table: Any) -> Integers:
+    """Return the fates of a messages table as numbers."""
+    column = table["fate"].combine_chunks().dictionary_decode().dictionary_encode()
+    if hasattr(column, "chunks"):
+        column = column.combine_chunks()
+    names = column.dictionary.to_pylist()
+    numbers = np.array([FATE_NAMES.index(name) for name in names] or [0])
+    return np.asarray(numbers[column.indices.to_numpy(zero_copy_only=False)])
+
+
+def _bins(distance: Floats) -> Floats:
+    """Return bins round multiples of a round width, about 25 at most, not narrower than 5 mm."""
+    low, high = float(distance.min()), float(distance.max())
+    width = next(w for w in (5.0, 10.0, 20.0, 50.0, 1e6) if (high - low) / w <= 25)
+    number = np.arange(round(low / width), round(high / width) + 2, dtype=np.float64)
+    return (number - 0.5) * width
+
+
+def _wilson(hits: Integers, total: Integers) -> tuple[Floats, Floats, Floats]:
+    """Return a share and its 95 % interval (Wilson, 1927); not a number where there is nothing."""
+    z, n = 1.96, np.where(total > 0, total, np.nan).astype(np.float64)
+    share = hits / n
+    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    spread = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
+    return share, middle - spread, middle + spread
+
+
+# ---- distance estimate ---------------------------------------------------------------------------
+
+
+def draw_distance_estimate(run: Run) -> Figure | None:
+    """Draw the distance that firmware computes from both gains against the true one."""
+    table = run.table("messages", ["distance_mm", "estimate_mm"])
+    truth = table["distance_mm"].to_numpy()
+    estimate = table["estimate_mm"].to_numpy()
+    known = ~(np.isnan(truth) | np.isnan(estimate))
+    truth, estimate = truth[known], estimate[known].astype(np.float64)
+    if len(truth) == 0:
+        return None
+    error = estimate - truth
+    inside = (truth >= CALIBRATED_MM[0]) & (truth <= CALIBRATED_MM[1])
+    figure = new_figure(6.5, 6.6)
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
+    ends = [float(truth.min()), float(truth.max())]
+    above.plot(ends, ends, color="#777777", lw=1.0, ls="--", label="estimate = truth", zorder=3)
+    below.axhline(0, color="#777777", lw=1.0, ls="--", zorder=3)
+    if len(truth) <= SCATTERED:
+        style: dict[str, Any] = {"s": 9, "alpha": 0.45, "linewidths": 0, "color": "#0072b2"}
+        above.scatter(truth, estimate, **style, label=_counted(len(truth), "message"))
+        below.scatter(truth, error, **style)
+    else:
+        above.plot([], [], "s", color="#4292c6", label=_counted(len(truth), "message"))
+        _draw_density(above, truth, estimate)
+        shade = _draw_density(below, truth, error)
+        bar = figure.colorbar(shade, ax=[above, below], shrink=0.6, pad=0.02)
+        bar.set_label("messages per cell")
+    _draw_errors(below, truth, error)
+    most = np.quantile(np.abs(error[inside] if inside.any() else error), 0.9995)
+    below.set_ylim(-1.1 * max(most, 2.0), 1.1 * max(most, 2.0))
+    text = f"rms error {np.sqrt((error**2).mean()):.2f} mm"
+    if inside.any() and not inside.all():
+        rms = np.sqrt((error[inside] ** 2).mean())
+        text = f"rms error {rms:.2f} mm within the tables (33 to 98 mm)"
+    above.set_title(f"{_title(run)}, {text}")
+    above.set_ylabel("estimated distance (mm)")
+    above.grid(color="#e5e5e5")
+    above.legend(loc="upper left")
+    below.set_ylabel("estimate \N{MINUS SIGN} truth (mm)")
+    below.set_xlabel("true distance between centres (mm)")
+    below.grid(color="#e5e5e5")
+    below.legend(loc="upper left")
+    return figure
+
+
+def _draw_density(axes: Axes, x: Floats, y: Floats) -> Any:
+    """Shade cells of one millimetre, as fine as estimates are, by how many points are in them."""
+    columns, rows = (np.arange(round(v.min()), round(v.max()) + 2) - 0.5 for v in (x, y))
+    counts, *_ = np.histogram2d(x, y, [columns, rows])
+    shown = np.ma.masked_equal(counts.T, 0)
+    return axes.pcolormesh(columns, rows, shown, norm="log", cmap=_DENSITY, rasterized=True)
+
+
+def _draw_errors(axes: Axes, truth: Floats, error: Floats) -> None:
+    """Draw mean and deviation of the error against distance."""
+    bins = np.digitize(truth, _bins(truth))
+    groups = [bins == k for k in np.unique(bins)]
+    groups = [group for group in groups if group.sum() >= 5]
+    axes.errorbar(
+        [truth[group].mean() for group in groups],
+        [error[group].mean() for group in groups],
+        [error[group].std() for group in groups],
+        fmt="o-",
+        color="#d55e00",
+        lw=1.2,
+        markersize=4,
+        capsize=2.5,
+        zorder=4,
+        label="mean and standard deviation",
+    )
+
+
+# ---- channel load --------------------------------------------------------------------------------
+
+
+def draw_channel_load(run: Run) -> Figure | None:
+    """Draw how busy the channel is at an average robot, and what became of its messages."""
+    frames = run.table("frames", ["start_s", "end_s", "sender", "in_earshot"])
+    own = frames["sender"].to_numpy() != CONTROLLER
+    start, end = frames["start_s"].to_numpy()[own], frames["end_s"].to_numpy()[own]
+    if len(start) == 0:
+        return None
+    listeners = frames["in_earshot"].to_numpy()[own]
+    count = run.info["robots"]
+    times = run.table("trajectory", ["time_s"])["time_s"].to_numpy()
+    first, last = float(times[0]), float(times[-1])
+    width = _time_bin(last - first)
+    edges = first + width * np.arange(int(np.ceil((last - first) / width - 1e-9)) + 1)
+    spans = np.minimum(edges[1:], last) - edges[:-1]
+    bins = np.clip(((start - first) / width).astype(np.int64), 0, len(spans) - 1)
+    heard = np.bincount(bins, (end - start) * listeners, minlength=len(spans))
+    said = np.bincount(bins, end - start, minlength=len(spans))
+
+    figure = new_figure(6.5, 5.6)
+    above, below = figure.subplots(2, 1, sharex=True)
+    step: dict[str, Any] = {"edges": edges, "baseline": None, "lw": 1.4}
+    above.stairs(
+        100 * (heard + said) / count / spans,
+        color="#0072b2",
+        **step,
+        label="others in earshot, and its own",
+    )
+    above.stairs(100 * said / count / spans, color="#d55e00", **step, label="its own")
+    above.set_ylabel("time on the air at\nan average robot (%)")
+    above.set_ylim(bottom=0)
+    above.grid(color="#e5e5e5")
+    above.legend(loc="best")
+    above.set_title(f"{_title(run)}, {_counted(len(start), 'frame')} sent")
+
+    table = run.table("messages", ["time_s", "sender", "fate"])
+    use = table["sender"].to_numpy() != CONTROLLER
+    fate, time = _fates(table)[use], table["time_s"].to_numpy()[use]
+    bins = np.clip(((time - first) / width).astype(np.int64), 0, len(spans) - 1)
+    base = np.zeros(len(spans))
+    for kind in sorted(FATE_COLOURS, key=lambda kind: (kind != Fate.RECEIVED, kind == Fate.WEAK)):
+        part = np.bincount(bins[fate == kind], minlength=len(spans)) / count / spans
+        if part.any():
+            below.stairs(
+                base + part,
+                edges,
+                baseline=base,
+                fill=True,
+                color=FATE_COLOURS[kind],
+                label=FATE_TEXTS[kind],
+            )
+            base = base + part
+    below.set_ylabel("frames in earshot\nper robot and second")
+    below.set_xlabel("simulated time (s)")
+    below.set_ylim(bottom=0)
+    below.grid(axis="y", color="#e5e5e5")
+    if base.any():
+        figure.legend(*below.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    return figure
+
+
+def _time_bin(seconds: float) -> float:
+    """Return a round length of time that cuts a run into 20 to 60 pieces, not below 0.5 s."""
+    return next(
+        (w for w in (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0) if seconds / w <= 60),
+        600.0,
+    )
+
+
+def _counted(number: int, word: str) -> str:
+    """Return a number with its word: '1 frame', '12 345 frames'."""
+    return f"{number:,} {word}{'s' if number != 1 else ''}".replace(",", " ")
+
+
+PICTURES = {
+    "trajectories": draw_trajectories,
+    "message_success": draw_message_success,
+    "distance_estimate": draw_distance_estimate,
+    "channel_load": draw_channel_load,
+}
+__all__ = ["PICTURES", "draw_run"]
