@@ -1,5 +1,13 @@
-"""What is kept of a run: waveforms and instruction traces.
+"""What is kept of a run.
 
-Recorders are told what happened and write it to a text stream; they never look into a chip by
-themselves, so the same recorder serves one chip on the bench and a robot in a swarm.
+One chip on the bench, told by `observe`:
+
+* ``vcd``: waveforms; ``trace``: executed instructions.
+
+A swarm:
+
+* ``run_folder``: a run on disk, written as it goes, and ``read_run``;
+* ``tables``: tables that can be read at any time; ``fates``: what became of every message;
+  ``watch``: variables of the firmware;
+* ``pictures``, ``film`` and ``drawing``: what is seen of it; ``progress``: a bar while it goes on.
 """

@@ -6,7 +6,7 @@
 ``run.json``             resolved scene, seed, versions, firmware digests; state digest, speed and
                          faults once the run has ended, ``"state": "running"`` before
 ``trajectory.parquet``   time_s, robot, x_mm, y_mm, heading_rad, led (r | g << 2 | b << 4),
-                         duty_left, duty_right
+                         duty_left, duty_right, and the variables that the scene watches
 ``frames.parquet``       every frame sent: start and end, sender, its place, whether it was
                          complete, how many robots were in earshot and how many received it
 ``messages.parquet``     every frame at every robot in earshot, and its fate (`fates.Fate`); what
@@ -34,7 +34,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -42,6 +42,7 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from avrswarm import __version__
+from avrswarm.chip.state import Chips
 from avrswarm.errors import RecordError
 from avrswarm.program import Program
 from avrswarm.record.fates import (
@@ -53,6 +54,7 @@ from avrswarm.record.fates import (
     Records,
 )
 from avrswarm.record.tables import GrowingTable, read_growing
+from avrswarm.record.watch import Watch
 from avrswarm.robot.motors import MotorState
 from avrswarm.scene.build import Robots
 from avrswarm.scene.model import Arena, Disc, LightSource, Scene, Thing
@@ -110,6 +112,7 @@ class RecordedSimulation(Protocol):
     motors: MotorState
     traits: Robots
     group: NDArray[np.int64]
+    chips: Chips
     faults: list[tuple[int, str]]
 
     @property
@@ -123,6 +126,14 @@ class RecordedSimulation(Protocol):
     def drain_heard(self) -> Records: ...  # noqa: D102
     def drain_uart(self) -> list[tuple[int, bytes]]: ...  # noqa: D102
     def digest(self) -> str: ...  # noqa: D102
+
+
+class _Sample(NamedTuple):
+    """The robots at one time."""
+
+    time_s: float
+    columns: tuple[NDArray[Any], ...]
+    watched: list[pa.Array]
 
 
 class RunRecorder:
@@ -155,7 +166,8 @@ class RunRecorder:
         self._film = film
         self._count = len(simulation.robots)
         self._discs = _pushable_discs(simulation.scene)
-        self._samples: list[tuple[float, tuple[NDArray[Any], ...]]] = []
+        self._watch = Watch(simulation.scene, [robot.program for robot in simulation.robots])
+        self._samples: list[_Sample] = []
         self._uart: defaultdict[int, list[bytes]] = defaultdict(list)
         self._settled: list[tuple[pa.Table, pa.Table]] = []
         self._rows = 0
@@ -172,7 +184,8 @@ class RunRecorder:
         folder = _make_folder(self._wanted_folder, simulation.scene.scene.name)
         self.folder = folder
         self._ledger = Ledger(self._count, Earshot.of(simulation.scene, simulation.traits))
-        self._trajectory = GrowingTable(folder / "trajectory.parquet", TRAJECTORY_SCHEMA)
+        self._trajectory_schema = pa.schema([*TRAJECTORY_SCHEMA, *self._watch.fields])
+        self._trajectory = GrowingTable(folder / "trajectory.parquet", self._trajectory_schema)
         self._objects = GrowingTable(folder / "objects.parquet", OBJECTS_SCHEMA)
         self._frames = GrowingTable(folder / "frames.parquet", FRAMES_SCHEMA)
         self._messages = GrowingTable(folder / "messages.parquet", MESSAGES_SCHEMA)
@@ -261,7 +274,8 @@ class RunRecorder:
             duty[:, 0].astype(np.uint8),
             duty[:, 1].astype(np.uint8),
         )
-        self._samples.append((simulation.time_s, columns))
+        watched = self._watch.read(simulation.chips.memory)
+        self._samples.append(_Sample(simulation.time_s, columns, watched))
         self._last_sample_s = simulation.time_s
         self._rows += n
         self._sampled += 1
@@ -301,16 +315,18 @@ class RunRecorder:
     def _write_samples(self) -> None:
         if not self._samples:
             return
-        times = np.array([when for when, _ in self._samples])
+        times = np.array([sample.time_s for sample in self._samples])
         x, y, heading, colour, left, right = (
             np.stack(column)
-            for column in zip(*(columns for _, columns in self._samples), strict=True)
+            for column in zip(*(sample.columns for sample in self._samples), strict=True)
         )
+        watched = zip(*(sample.watched for sample in self._samples), strict=True)
         n = self._count
         robots = np.tile(np.arange(n, dtype=np.int32), len(times))
-        columns = [np.repeat(times, n), robots, x[:, :n].ravel(), y[:, :n].ravel()]
+        columns: list[Any] = [np.repeat(times, n), robots, x[:, :n].ravel(), y[:, :n].ravel()]
         columns += [values.ravel() for values in (heading, colour, left, right)]
-        self._trajectory.append(pa.table(columns, schema=TRAJECTORY_SCHEMA))
+        columns += [pa.chunked_array(list(values)) for values in watched]
+        self._trajectory.append(pa.table(columns, schema=self._trajectory_schema))
         if self._discs:
             numbers = np.array(list(self._discs.values()), np.int32)
             bodies = n + np.array(list(self._discs))

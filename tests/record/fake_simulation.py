@@ -5,7 +5,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from avrswarm.program import Program
+from avrswarm.chip.state import allocate
+from avrswarm.program import load_program
 from avrswarm.record.fates import HEARD, SENT
 from avrswarm.robot.messages import Message
 from avrswarm.scene import place_robots
@@ -14,7 +15,6 @@ from avrswarm.scene.read import check_scene
 
 STEP_S = 0.004
 FRAME_S = 34_968 / 8e6
-BLINK = Program.from_words([0xCFFF])
 
 
 def make_scene(points, **sections):
@@ -45,7 +45,9 @@ class FakeSimulation:
         self.traits = make_robots(scene, placed)
         self.world = make_scene_world(scene, placed)
         self.motors = make_scene_motors(scene, self.traits)
-        self.robots = [SimpleNamespace(program=BLINK) for _ in placed.group]
+        programs = [load_program(group.firmware) for group in scene.robots]
+        self.robots = [SimpleNamespace(program=programs[group]) for group in placed.group]
+        self.chips = allocate(len(self.robots))
         self.seed = scene.scene.seed
         self.faults = []
         self.colours = np.zeros(len(self.robots), np.int64)

@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from avrswarm.errors import RecordError
+from avrswarm.errors import RecordError, SceneError
+from avrswarm.program import load_program
 from avrswarm.record import run_folder
 from avrswarm.record.run_folder import RunRecorder, read_run
+from avrswarm.scene.shipped import shipped_folder
 
 from .fake_simulation import FakeSimulation, make_scene
 
@@ -108,6 +110,39 @@ def test_pushable_discs_are_followed(tmp_path):
     assert run.objects.object.unique().tolist() == [2]
     assert run.objects.x_mm.unique().tolist() == [200.0]
     assert len(run.stage.objects) == 3
+
+
+def test_watched_variables_come_with_the_trajectory(tmp_path):
+    groups = [
+        {"firmware": name, "placement": {"kind": "at", "points_mm": [[100.0 * k, 0.0]]}}
+        for k, name in enumerate(["gradient", "blink", "gradient"])
+    ]
+    scene = make_scene([], robots=groups, record={"watch": ["own_gradient"], "pictures": False})
+    simulation = FakeSimulation(scene)
+    elf = shipped_folder("firmware") / "gradient" / "gradient.elf"
+    address = load_program(elf).variables.place("own_gradient").address
+    simulation.chips.memory[0, address : address + 2] = [0x34, 0x12]
+    simulation.chips.memory[2, address] = 7
+    _, folder = record(tmp_path / "run", simulation=simulation, steps=10)
+    values = read_run(folder).trajectory.own_gradient
+    assert values[0] == 0x1234
+    assert np.isnan(values[1])
+    assert values[2] == 7
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("own_gradien", "did you mean own_gradient"),
+        ("message", "not a number"),
+        ("a b", "not a var"),
+    ],
+)
+def test_variables_that_cannot_be_watched(name, message):
+    robots = [{"firmware": "gradient", "placement": {"kind": "at", "points_mm": [[0.0, 0.0]]}}]
+    scene = make_scene([], robots=robots, record={"watch": [name]})
+    with pytest.raises(SceneError, match=f"record.watch: .*{message}"):
+        RunRecorder(FakeSimulation(scene), None)
 
 
 def test_faults_are_told(tmp_path):
