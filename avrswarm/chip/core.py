@@ -184,6 +184,23 @@ def _acknowledge(c: ChipRow, vector: int, edge: int) -> None:
 
 
 @kernel
+def _let_events_pass(c: ChipRow, tape: NDArray[np.int64], stop: int) -> int:
+    """Let events happen that a proven loop does not see; return the cycle of the first it will.
+
+    The loop neither reads nor writes what they change, so it need not be brought to each of them.
+    """
+    last = stop - 1
+    if c.idle_reads_io:
+        return min(c.next_event, last)
+    while c.next_event <= last:
+        now = c.next_event
+        handle_due(c, tape, now)
+        if c.requests or c.reset_cause or c.log_count > LOG_SIZE - LOG_RESERVE:
+            return now
+    return last
+
+
+@kernel
 def run(
     c: ChipRow,
     flash: NDArray[np.uint16],
@@ -212,6 +229,7 @@ def run(
     i_flag = status >> 7
     reason = Stop.CYCLES.value
     probing = 0  # instructions executed since a probe began
+    strayed = 0  # how often it came back in another state
     probe_pc, probe_sp, probe_status, probe_cycle = 0, 0, 0, 0
 
     while True:
@@ -276,7 +294,8 @@ def run(
                 reason = Stop.FAULT.value
                 break
             limit = min(limit, cycle)
-        elif c.idle_period and not c.requests:
+        elif c.idle_period and not c.requests and limit >= cycle:
+            limit = _let_events_pass(c, tape, stop)
             cycle = idle.skip_periods(c, cycle, limit)
         elif c.skip_idle and limit - cycle > idle.WORTH_SKIPPING and not c.requests:
             # A loop that comes back to the same state without touching the I/O space will go on
@@ -285,7 +304,7 @@ def run(
             if probing:
                 if c.io_touched & Touch.VOLATILE or probing > idle.LONGEST_PROBE:
                     probing = 0
-                    idle.give_up(c, cycle, False)
+                    idle.give_up(c, cycle)
                 elif pc == probe_pc:
                     if (
                         sp == probe_sp
@@ -295,9 +314,12 @@ def run(
                         c.idle_period = cycle - probe_cycle
                         c.idle_reads_io = c.io_touched & Touch.STABLE_READ
                         c.probe_wait = idle.SHORTEST_WAIT
+                        probing = 0
                     else:
-                        idle.give_up(c, cycle, True)
-                    probing = 0
+                        strayed += 1
+                        if strayed > idle.MOST_STRAYS or idle.in_delay_loop(code, pc):
+                            idle.give_up(c, cycle)
+                            probing = 0
             if c.idle_period:
                 cycle = idle.skip_periods(c, cycle, limit)
             elif probing:
@@ -312,6 +334,7 @@ def run(
                 c.suspended = 0
                 idle.note_access(c, int(code[pc]) & 0xFFFFFFFF, sp)
                 probing = 1
+                strayed = 0
                 ceiling = cycle
             else:
                 ceiling = c.calm_since + c.probe_wait

@@ -28,9 +28,10 @@ WORTH_SKIPPING = 400  # cycles to the next event below which a probe cannot pay
 LONGEST_PROBE = 400  # instructions after which a loop is given up
 SHORTEST_WAIT = 300  # calm cycles before a probe
 LONGEST_WAIT = 1 << 15
-COUNTING_WAIT = 2000  # after a loop that came back with other registers: it may be counting down
+MOST_STRAYS = 24  # returns in another state before a loop is given up: divisions need 17
 
 _WORD = 0xFFFFFFFF
+_LONGEST_DELAY_LOOP = 5  # words
 _ADDRESS = 0x0FFF  # of a remembered byte
 _ON_STACK = 0x4000  # it is only reached by pushes, pops, calls and returns
 
@@ -159,10 +160,20 @@ def note_access(c: ChipRow, word: int, sp: int) -> None:
 
 
 @kernel
-def give_up(c: ChipRow, cycle: int, counting: bool) -> None:
+def give_up(c: ChipRow, cycle: int) -> None:
     """Wait before the next probe: longer and longer while the program is busy."""
     c.calm_since = cycle
-    c.probe_wait = COUNTING_WAIT if counting else min(2 * c.probe_wait, LONGEST_WAIT)
+    c.probe_wait = min(2 * c.probe_wait, LONGEST_WAIT)
+
+
+@kernel
+def in_delay_loop(code: NDArray[np.uint32], pc: int) -> bool:
+    """Tell whether ``pc`` is in a counted delay loop: no need to prove what has a closed form."""
+    for number in range(_LONGEST_DELAY_LOOP):
+        op = int(code[(pc + number) & PC_MASK]) & 0xFF
+        if op == Op.BRNE_DELAY_SBIW or op == Op.BRNE_DELAY_DEC or op == Op.BRNE_DELAY_SUBI:
+            return True
+    return False
 
 
 @kernel
