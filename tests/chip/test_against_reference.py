@@ -19,7 +19,7 @@ from tests.reference.rows import ROWS
 from .lockstep import compare, make_chip
 
 FIRST = int(os.environ.get("AVRSWARM_REFERENCE_FIRST_SEED", "0"))
-SEEDS = int(os.environ.get("AVRSWARM_REFERENCE_SEEDS", "100"))
+SEEDS = int(os.environ.get("AVRSWARM_REFERENCE_SEEDS", "80"))
 
 
 class ChipView:
