@@ -61,7 +61,7 @@ class Fate(IntEnum):
     CRC_BAD = 1  # twelve bytes were heard, but not those
     ABORTED = 2  # the sender broke off: it heard another one
     DEAF = 3  # the receiver was sending
-    WEAK = 4  # too little light
+    WEAK = 4  # too little light, or hardly enough
     MERGED = 5  # another frame was on the air at the receiver
     LOST = 6  # none of these: receiver switched off or asleep, random loss
 
@@ -103,8 +103,16 @@ SETTLE_S = 0.02
 MATCH_S = 60e-6
 """A message is heard a few microseconds after its last pulse; a bit lasts 34, a byte 339."""
 
+MERGE_S = 34e-6
+"""So long at most a pulse keeps the comparator high: another one is not seen."""
+
 RECOVERY_S = 380e-6
 """After a pulse that leads nowhere a receiver is busy for 2959 cycles, and 16 more."""
+
+
+SURE_LEVEL, DISTURBING_LEVEL = 1.1, 0.5
+"""Amplitudes as multiples of what a receiver just hears. Near 1, noise and small movements decide
+whether a frame is heard; light that is too weak alone still shifts or swallows pulses of others."""
 
 
 class Earshot(NamedTuple):
@@ -116,8 +124,8 @@ class Earshot(NamedTuple):
         Amplitude against distance for unit gains.
     transmit_gain, receive_gain, limit_counts
         One per robot; an amplitude above the receiver's limit is heard.
-    reach_mm
-        Beyond this distance nobody hears anybody.
+    reach_mm, disturbed_mm
+        Beyond these distances nobody hears anybody, and nobody disturbs anybody.
     noise
         Deviation of a message's amplitude, as a fraction.
     low_table, high_table
@@ -129,6 +137,7 @@ class Earshot(NamedTuple):
     receive_gain: Floats
     limit_counts: Floats
     reach_mm: float
+    disturbed_mm: float
     noise: float
     low_table: Integers
     high_table: Integers
@@ -143,33 +152,40 @@ class Earshot(NamedTuple):
         transmit_gain = robots.transmit_gain * led_power()[mask]
         noise = scene.optics.amplitude_noise_percent / 100
         best = float(transmit_gain.max() * robots.receive_gain.max()) * (1 + 4 * noise)
-        reach_mm = optics.reach_mm(curve, best, float(limit.min()))
+        reach_mm, disturbed_mm = (
+            optics.reach_mm(curve, best, level * float(limit.min()))
+            + 4 * scene.optics.distance_noise_mm
+            for level in (1.0, DISTURBING_LEVEL)
+        )
         low_table, high_table = tables_of(robots.eeprom)
         return cls(
             curve=curve,
             transmit_gain=transmit_gain,
             receive_gain=robots.receive_gain,
             limit_counts=limit,
-            reach_mm=reach_mm + 4 * scene.optics.distance_noise_mm,
+            reach_mm=reach_mm,
+            disturbed_mm=disturbed_mm,
             noise=noise,
             low_table=low_table,
             high_table=high_table,
         )
 
-    def is_strong(self, sender: Integers, receiver: Integers, distance_mm: Floats) -> Flags:
-        """Tell for each pair whether the receiver surely hears the sender if nothing disturbs."""
+    def levels(self, sender: Integers, receiver: Integers, distance_mm: Floats) -> Floats:
+        """Return for each pair the amplitude as a multiple of what the receiver just hears."""
         gain = self.transmit_gain[sender] * self.receive_gain[receiver]
         counts = optics.amplitudes(self.curve, distance_mm) * gain
-        return np.asarray(counts * (1 - 3 * self.noise) >= self.limit_counts[receiver])
+        return np.asarray(counts / self.limit_counts[receiver])
 
 
 class _Pairs(NamedTuple):
-    """Each frame with each robot in earshot, in the order of frames, then of receivers."""
+    """Each frame with each robot that it may disturb, in the order of frames, then of receivers."""
 
     frame: Integers
     receiver: Integers
     distance_mm: Floats
-    strong: Flags
+    near: Flags  # in earshot
+    strong: Flags  # heard for sure if nothing disturbs
+    disturbing: Flags  # strong enough to disturb others
 
 
 _FRAME = np.dtype([*SENT.descr, ("place", np.int64)])
@@ -244,11 +260,11 @@ class Ledger:
         senders = np.flatnonzero(frames["robot"] >= 0)
         if len(senders) == 0:
             none = np.zeros(0, np.int64)
-            return _Pairs(none, none, np.zeros(0), np.zeros(0, bool))
+            return _Pairs(none, none, np.zeros(0), none > 0, none > 0, none > 0)
         x, y = np.stack(self._x), np.stack(self._y)
         moved = float(np.sqrt((x - x[-1]) ** 2 + (y - y[-1]) ** 2).max())
         margin = 2 * moved + 1e-6
-        reach = self._earshot.reach_mm
+        reach = self._earshot.disturbed_mm
         lists = find_neighbours(x[-1], y[-1], self._count, reach + margin, self._lists)
         self._lists = lists
         robot = frames["robot"][senders].astype(np.int64)
@@ -262,10 +278,17 @@ class Ledger:
         distance = np.hypot(
             x[place, sender] - x[place, receiver], y[place, sender] - y[place, receiver]
         )
-        near = distance <= reach
-        frame, receiver, distance = frame[near], receiver[near], distance[near]
-        strong = self._earshot.is_strong(sender[near], receiver, distance)
-        return _Pairs(frame, receiver, distance, strong)
+        inside = distance <= reach
+        frame, receiver, distance = frame[inside], receiver[inside], distance[inside]
+        level = self._earshot.levels(sender[inside], receiver, distance)
+        return _Pairs(
+            frame,
+            receiver,
+            distance,
+            near=distance <= self._earshot.reach_mm,
+            strong=level * (1 - 3 * self._earshot.noise) >= SURE_LEVEL,
+            disturbing=level >= DISTURBING_LEVEL,
+        )
 
     # ---- reasons ---------------------------------------------------------------------------------
 
@@ -324,7 +347,7 @@ class Ledger:
         order = np.argsort(heard["crc_ok"], kind="stable")  # a good one beats a bad one
         order = order[hit[order] >= 0]
         event[hit[order]] = order
-        chosen = np.flatnonzero(due[pairs.frame])
+        chosen = np.flatnonzero(due[pairs.frame] & (pairs.near | (event >= 0)))
         foreign = np.flatnonzero((hit < 0) & heard_due)
         frame = pairs.frame[chosen]
         event = np.concatenate([event[chosen], foreign])
@@ -442,22 +465,22 @@ def _is_sending(frames: Records, pairs: _Pairs) -> Flags:
 def _is_disturbed(frames: Records, pairs: _Pairs, heard: Flags) -> Flags:
     """Tell for each pair whether another frame was on the air that the receiver could hear.
 
-    A receiver that got a frame to its end is ready for the next one at once; after one that it did
-    not get, it is busy for a while.
+    A receiver that got a frame to its end is soon ready for the next one; after one that it did not
+    get, it is busy for a while.
     """
     disturbed = np.zeros(len(pairs.frame), bool)
     if len(pairs.frame) == 0:
         return disturbed
     base, span = _frame_span(frames)
     start, end = frames["start_s"], frames["end_s"]
-    loud = np.flatnonzero(pairs.strong)
+    loud = np.flatnonzero(pairs.disturbing)
     starts = _keys(pairs.receiver[loud], start[pairs.frame[loud]], base, span)
     order = np.argsort(starts, kind="stable")
     loud, starts = loud[order], starts[order]
     ends = _keys(pairs.receiver[loud], end[pairs.frame[loud]], base, span)
-    until = np.maximum.accumulate(ends + np.where(heard[loud], 0.0, RECOVERY_S))
+    until = np.maximum.accumulate(ends + np.where(heard[loud], MERGE_S, RECOVERY_S))
     disturbed[loud[1:]] |= until[:-1] > starts[1:]  # by one that began before
-    disturbed[loud[:-1]] |= starts[1:] < ends[:-1]  # by one that begins later
+    disturbed[loud[:-1]] |= starts[1:] < ends[:-1] + MERGE_S  # by one that begins later
     above = np.flatnonzero(frames["robot"] < 0)
     if len(above):
         last = np.searchsorted(np.sort(start[above]), end[pairs.frame]) - 1

@@ -194,6 +194,7 @@ class RunRecorder:
         self._started = self._flushed = time.perf_counter()
         self.info = _describe(simulation, self._count)
         self._write_info()
+        self._remember_place()
         self._take_sample()
         return folder
 
@@ -255,12 +256,17 @@ class RunRecorder:
         simulation = self._simulation
         sent, heard = simulation.drain_sent(), simulation.drain_heard()
         if simulation.scene.record.messages:
-            world = simulation.world
-            self._rows += self._ledger.add(world.x_mm, world.y_mm, sent, heard)
+            self._rows += self._ledger.add(*self._place, sent, heard)
+        self._remember_place()
         for robot, printed in simulation.drain_uart():
             if simulation.scene.record.uart:
                 self._uart[robot].append(printed)
                 self._rows += len(printed) // 32 + 1
+
+    def _remember_place(self) -> None:
+        """Keep where robots are: they stay there for a step, and then the simulation moves them."""
+        world = self._simulation.world
+        self._place = world.x_mm.copy(), world.y_mm.copy()
 
     def _take_sample(self) -> None:
         simulation, n = self._simulation, self._count

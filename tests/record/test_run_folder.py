@@ -90,6 +90,13 @@ def test_messages_and_uart(tmp_path):
     assert len(run.objects) == 0
 
 
+def test_distance_is_that_before_the_step_moved_robots(tmp_path):
+    _, folder = record(tmp_path / "run")
+    messages = read_run(folder).messages
+    step = int(messages.time_s[0] / 0.004)
+    assert messages.distance_mm[0] == pytest.approx(60 - 0.01 * step, abs=1e-9)
+
+
 def test_what_the_scene_does_not_want_is_not_kept(tmp_path):
     scene = make_scene(POINTS, record={"messages": False, "uart": False, "pictures": False})
     _, folder = record(tmp_path / "run", simulation=FakeSimulation(scene))
