@@ -83,6 +83,7 @@ FRAMES_SCHEMA = pa.schema(
         ("payload", pa.string()),
     ]
 )
+PAYLOAD = pa.dictionary(pa.int32(), pa.string())
 MESSAGES_SCHEMA = pa.schema(
     [
         ("time_s", pa.float64()),
@@ -93,7 +94,7 @@ MESSAGES_SCHEMA = pa.schema(
         ("high_gain", pa.int16()),
         ("low_gain", pa.int16()),
         ("estimate_mm", pa.int16()),
-        ("payload", pa.string()),
+        ("payload", PAYLOAD),
     ]
 )
 
@@ -204,6 +205,15 @@ class Ledger:
         self._settled_s = -np.inf
         self._lists = allocate_neighbours(count)
 
+    def warm_up(self) -> None:
+        """Load or compile what settling needs, so that it does not count as time of the run."""
+        place = np.zeros(self._count)
+        frames = np.zeros(1, _FRAME)
+        self._note_place(place, place)
+        self._pairs(frames)
+        _payloads(frames)
+        self._x, self._y = [], []
+
     def add(self, x_mm: Floats, y_mm: Floats, sent: Records, heard: Records) -> int:
         """Take what ended in one step of the world, and where robots are; return rows to come."""
         if len(sent):
@@ -311,7 +321,7 @@ class Ledger:
         size = len(frames)
         place, robot = frames["place"][due], frames["robot"][due].astype(np.int64)
         own = robot >= 0
-        x, y = np.full(len(robot), np.nan), np.full(len(robot), np.nan)
+        x, y = np.zeros(len(robot)), np.zeros(len(robot))
         if own.any():
             x[own] = np.stack(self._x)[place[own], robot[own]]
             y[own] = np.stack(self._y)[place[own], robot[own]]
@@ -323,8 +333,8 @@ class Ledger:
                 frames["robot"][due],
                 frames["complete"][due] != 0,
                 frames["pulses"][due],
-                pa.array(x, from_pandas=True),
-                pa.array(y, from_pandas=True),
+                pa.array(x, mask=~own),
+                pa.array(y, mask=~own),
                 np.bincount(pairs.frame[pairs.strong], minlength=size)[due].astype(np.int32),
                 np.bincount(pairs.frame[received], minlength=size)[due].astype(np.int32),
                 _payloads(frames[due]),
@@ -358,10 +368,9 @@ class Ledger:
         receiver = np.concatenate([pairs.receiver[chosen], heard["robot"][foreign]])
         bad = np.where(heard["crc_ok"][foreign] != 0, Fate.RECEIVED, Fate.CRC_BAD)
         what = np.concatenate([fate[chosen], bad])
-        distance = np.concatenate([pairs.distance_mm[chosen], np.full(len(foreign), np.nan)])
-        payload = pa.concat_arrays(
-            [_payloads(frames).take(pa.array(frame)), _payloads(heard[foreign])]
-        )
+        distance = np.concatenate([pairs.distance_mm[chosen], np.zeros(len(foreign))])
+        texts = pa.concat_arrays([_payloads(frames), _payloads(heard[foreign])])
+        text = np.concatenate([frame, len(frames) + np.arange(len(foreign))]).astype(np.int32)
         high, low = np.zeros(len(event), np.int64), np.zeros(len(event), np.int64)
         high[has_event] = heard["high_gain"][event[has_event]]
         low[has_event] = heard["low_gain"][event[has_event]]
@@ -379,11 +388,11 @@ class Ledger:
             pa.array(sender.astype(np.int32)),
             pa.array(receiver.astype(np.int32)),
             pa.DictionaryArray.from_arrays(pa.array(what.astype(np.int8)), FATE_NAMES),
-            pa.array(distance, from_pandas=True),
+            pa.array(distance, mask=sender == CONTROLLER),
             pa.array(high.astype(np.int16), mask=~has_event),
             pa.array(low.astype(np.int16), mask=~has_event),
             pa.array(estimate.astype(np.int16), mask=~known),
-            payload,
+            pa.DictionaryArray.from_arrays(pa.array(text), texts),
         ]
         rows = pa.array(order)
         return pa.table([column.take(rows) for column in columns], schema=MESSAGES_SCHEMA)

@@ -48,6 +48,7 @@ from avrswarm.program import Program
 from avrswarm.record.fates import (
     FRAMES_SCHEMA,
     MESSAGES_SCHEMA,
+    PAYLOAD,
     SETTLE_S,
     Earshot,
     Ledger,
@@ -191,6 +192,7 @@ class RunRecorder:
         self._messages = GrowingTable(folder / "messages.parquet", MESSAGES_SCHEMA)
         self._start_s = simulation.time_s
         self._settled_s = simulation.time_s
+        self._ledger.warm_up()
         self._started = self._flushed = time.perf_counter()
         self.info = _describe(simulation, self._count)
         self._write_info()
@@ -395,7 +397,7 @@ class Run:
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         """Return ``trajectory``, ``messages``, ``frames`` or ``objects`` as an Arrow table."""
         try:
-            return read_growing(self.path / f"{name}.parquet", columns)
+            table = read_growing(self.path / f"{name}.parquet", columns)
         except FileNotFoundError:
             schema = _SCHEMAS.get(name)
             if schema is None or (self.info["state"] == "ended" and name != "objects"):
@@ -404,6 +406,11 @@ class Run:
             return empty if columns is None else empty.select(columns)
         except (OSError, pa.ArrowException) as error:
             raise RecordError(f"{self.path}: table '{name}' cannot be read: {error}") from None
+        plain = [
+            field.with_type(pa.string()) if field.type == PAYLOAD else field
+            for field in table.schema
+        ]
+        return table.cast(pa.schema(plain))
 
     @cached_property
     def trajectory(self) -> pd.DataFrame:

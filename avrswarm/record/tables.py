@@ -11,11 +11,14 @@ import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-COMPRESSION = "zstd"
+# Columns with few different values; looking for them in the others takes longer than writing.
+REPEATED = ["time_s", "start_s", "sender", "receiver", "robot", "fate", "payload", "led"]
+OPTIONS: Any = {"compression": "zstd", "use_dictionary": REPEATED}
 PART = "part-{:05d}.parquet"
 
 
@@ -34,14 +37,14 @@ class GrowingTable:
         self._path.mkdir(exist_ok=True)
         part = self._path / PART.format(len(self._parts))
         unfinished = part.with_name(f".{part.name}")
-        pq.write_table(rows, unfinished, compression=COMPRESSION)
+        pq.write_table(rows, unfinished, **OPTIONS)
         os.replace(unfinished, part)
         self._parts.append(part)
 
     def close(self) -> None:
         """Make one file of the parts."""
         unfinished = self._path.with_name(f".{self._path.name}")
-        with pq.ParquetWriter(unfinished, self._schema, compression=COMPRESSION) as writer:
+        with pq.ParquetWriter(unfinished, self._schema, **OPTIONS) as writer:
             for part in self._parts:
                 writer.write_table(pq.read_table(part, schema=self._schema))
         parts = self._path.with_name(f".{self._path.name}.parts")
