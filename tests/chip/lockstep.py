@@ -82,7 +82,7 @@ def differences(chip, reference, everything):
 
 def distance(choose):
     """Steps to the next checkpoint: mostly few, sometimes enough for the package to skip far."""
-    longest = choose.choice((4, 20, 20, 200, 3000))
+    longest = choose.choice((4, 20, 20, 200, 3000, 20_000))
     return choose.randint(1, longest)
 
 

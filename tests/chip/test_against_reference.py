@@ -16,6 +16,7 @@ from tests.reference import assemble as asm
 from tests.reference.generate import Case, generate
 from tests.reference.rows import ROWS
 
+from . import waiting_programs
 from .lockstep import compare, make_chip
 
 FIRST = int(os.environ.get("AVRSWARM_REFERENCE_FIRST_SEED", "0"))
@@ -75,6 +76,12 @@ WAITING = (
     ("wait", "timers", "adc", "eeprom", "comparator"),
     ("wait", "timers", "interrupts", "pins", "adc", "comparator", "eeprom", "flags", "tcnt"),
 )
+
+
+@pytest.mark.parametrize("clock", [2, 3], ids=["often", "seldom"])
+@pytest.mark.parametrize("name", waiting_programs.PROGRAMS)
+def test_what_is_waited_for(name, clock):
+    compare(waiting_programs.build(name, clock))
 
 
 def test_watchdog_and_power_down():
