@@ -10,7 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from avrswarm.chip.chip import Chip
     from avrswarm.program import Program
+    from avrswarm.record.recorded_run import RecordedRun
     from avrswarm.study.bench import Row
 
 DEFAULT_MAX_CYCLES = 80_000_000  # ten seconds of an 8 MHz chip
@@ -33,6 +34,29 @@ EXIT_INTERRUPTED = 130
 _FIRMWARE = click.argument("firmware", type=click.Path())
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead.")
 
+_SET = click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change a key of the scene, such as motion.speed_mm_s=8; may be given often.",
+)
+
+
+class _Seconds(click.FloatRange):
+    """A time that a scene can last; NaN slips through click's own check."""
+
+    name = "seconds"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        number = super().convert(value, param, ctx)
+        if number != number:
+            self.fail(f"{value!r} is not a time", param, ctx)
+        return number
+
+
+SECONDS = _Seconds(min=0, max=86_400, min_open=True)
+
 
 @click.group(
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -40,12 +64,154 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON obj
 )
 @click.version_option(__version__, prog_name="avrswarm")
 def cli() -> None:
-    """Run ATmega328P firmware to the cycle.
+    """Run ATmega328P firmware to the cycle: one chip, or a swarm of Kilobots.
+
+    \b
+    Examples:
+      avrswarm run orbit
+      avrswarm exec firmware.elf --until main --uart -
+    """
+
+
+@cli.command()
+@click.argument("scene", type=click.Path())
+@click.option("--seconds", type=SECONDS, metavar="S", help="Simulated time; default: the scene's.")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), metavar="N", help="Another seed.")
+@click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Threads that run chips; default: one per core. Changes speed only.",
+)
+@_SET
+@click.option("--out", metavar="DIR", type=click.Path(), help="A new or empty folder for the run.")
+@click.option("--film", is_flag=True, help="Make a film too: mp4 with ffmpeg, gif without.")
+@click.option("--window-us", type=click.FloatRange(10, 2000), hidden=True)
+@_JSON
+def run(
+    scene: str,
+    seconds: float | None,
+    seed: int | None,
+    threads: int | None,
+    overrides: tuple[str, ...],
+    out: str | None,
+    film: bool,
+    window_us: float | None,
+    as_json: bool,
+) -> None:
+    """Run a scene, and write a run folder with tables and pictures.
+
+    SCENE is a TOML file or the name of a shipped scene (avrswarm scenes lists them). Without --out
+    the run goes to a new folder in runs/. Ctrl-C ends a run early and keeps what was recorded.
+
+    A robot whose firmware does something that has no meaning stops alone and is told; with
+    --set scene.on_fault=stop_run it ends the run with exit code 4. JSON has wall_s and
+    realtime_factor without compile_s, the time that compiling or loading compiled code took.
+
+    \b
+    Examples:
+      avrswarm run orbit
+      avrswarm run my/scene.toml --seconds 30 --seed 7 --set motion.speed_mm_s=8 --film
+    """
+    from avrswarm.scene import read_scene
+    from avrswarm.study.scene_report import check_whole
+
+    if seconds is not None:
+        overrides = (*overrides, f"scene.seconds={seconds!r}")
+    what = read_scene(scene, overrides)
+    check_whole(what)  # mistakes are told before anything is compiled
+
+    from avrswarm.jit import compile_seconds
+    from avrswarm.record.progress import RunProgress
+    from avrswarm.record.recorded_run import run_recorded
+    from avrswarm.swarm.simulation import DEFAULT_WINDOW_US, Simulation
+    from avrswarm.swarm.warm_up import compile_swarm
+
+    compile_swarm()
+    simulation = Simulation(what, seed, threads, window_us=window_us or DEFAULT_WINDOW_US)
+    with ExitStack() as showing:
+        on_progress = None
+        if not as_json and sys.stderr.isatty():
+            bar = RunProgress(what.scene.name, what.scene.seconds)
+            on_progress = showing.enter_context(bar).update
+        done = run_recorded(simulation, None, out, film=film, on_progress=on_progress)
+    click.echo(json.dumps(_run_figures(done, compile_seconds())) if as_json else _run_text(done))
+    for fault in done.info["faults"]:
+        click.echo(f"avrswarm: {fault['message']}", err=True)
+    if done.reason == "fault":
+        raise click.exceptions.Exit(ChipFault.exit_code)
+    if done.reason == "interrupted":
+        raise click.Abort
+
+
+@cli.command()
+@_JSON
+def scenes(as_json: bool) -> None:
+    """List the scenes that come with avrswarm; each is a lesson with a text at its beginning.
 
     \b
     Example:
-      avrswarm exec firmware.elf --until main --uart -
+      avrswarm scenes
     """
+    from avrswarm.study.scene_report import describe_shipped
+
+    found = describe_shipped()
+    if as_json:
+        click.echo(json.dumps({"scenes": found}))
+        return
+    width = max(len(scene["name"]) for scene in found)
+    click.echo(f"{'scene':<{width}}  robots  seconds  what it shows")
+    for scene in found:
+        figures = f"{scene['robots']:>6}  {scene['seconds']:>7g}"
+        click.echo(f"{scene['name']:<{width}}  {figures}  {scene['title']}")
+    click.echo(f"\nThe files are in {os.path.dirname(found[0]['file'])}")
+
+
+@cli.command("scene-check")
+@click.argument("scene", metavar="FILE", type=click.Path())
+@_SET
+@_JSON
+def scene_check(scene: str, overrides: tuple[str, ...], as_json: bool) -> None:
+    """Check a scene as a run would, and say what it is, without running it.
+
+    FILE is a TOML file or the name of a shipped scene. Mistakes are told with file, key, value and
+    what would be right, and give exit code 3.
+
+    \b
+    Example:
+      avrswarm scene-check my/scene.toml --set robots.0.count=50
+    """
+    from avrswarm.scene import read_scene
+    from avrswarm.study.scene_report import check_whole, describe_scene
+
+    what = read_scene(scene, overrides)
+    check_whole(what)
+    found = describe_scene(what)
+    click.echo(json.dumps(found) if as_json else _scene_text(found))
+
+
+@cli.command("scene-keys")
+@click.argument("section", required=False)
+@_JSON
+def scene_keys(section: str | None, as_json: bool) -> None:
+    """List every key that a scene may have: default, unit, limits and meaning.
+
+    SECTION, such as motion or robots, shows a part of them.
+
+    \b
+    Example:
+      avrswarm scene-keys motion
+    """
+    from avrswarm.scene.describe import describe_keys, describe_text
+
+    keys = [key for key in describe_keys() if section is None or _section_of(key.path) == section]
+    if not keys:
+        known = dict.fromkeys(_section_of(key.path) for key in describe_keys())
+        raise click.BadParameter(f"'{section}' is none of {', '.join(known)}", param_hint="SECTION")
+    if as_json:
+        click.echo(json.dumps({"keys": [key._asdict() for key in keys]}))
+    else:
+        click.echo(describe_text(keys))
 
 
 @cli.command()
@@ -218,6 +384,65 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         )
         code = EXIT_INTERNAL
     sys.exit(code)
+
+
+def _run_figures(done: RecordedRun, compile_s: float) -> dict[str, Any]:
+    info = done.info
+    return {
+        "run": str(done.folder),
+        "simulated_s": info["simulated_s"],
+        "wall_s": info["wall_s"],
+        "compile_s": round(compile_s, 3),
+        "realtime_factor": info["realtime_factor"],
+        "digest": info["digest"],
+        "faults": info["faults"],
+        "reason": done.reason,
+        "pictures": [str(path) for path in done.pictures],
+    }
+
+
+def _run_text(done: RecordedRun) -> str:
+    info = done.info
+    robots = "1 robot" if info["robots"] == 1 else f"{info['robots']} robots"
+    factor = info["realtime_factor"]
+    speed = f" ({factor:,.{_digits(factor)}f} times real time)" if factor else ""
+    ended = {"finished": "", "interrupted": ", interrupted", "fault": ", stopped by a fault"}
+    first = (
+        f"{info['name']}: {robots}, {info['simulated_s']:.4g} s simulated"
+        f" in {info['wall_s']:.1f} s{speed}{ended[done.reason]}."
+    )
+    if not done.pictures:
+        return f"{first}\nThe run is in {done.folder}."
+    film = f", the film {done.folder / info['film']}" if "film" in info else ""
+    return f"{first}\nThe picture is {done.pictures[0]}{film}; tables and more are beside it."
+
+
+def _scene_text(found: dict[str, Any]) -> str:
+    arena = found["arena"]
+    sizes = {
+        "rectangle": f"{arena['width_mm']:g} x {arena['height_mm']:g} mm",
+        "circle": f"round, {arena['width_mm']:g} mm",
+        "open": "open",
+    }
+    lines = [f"scene    {found['name']}: {found['description']}".rstrip(": ")]
+    lines.append(f"file     {found['file']}")
+    lines.append(f"seconds  {found['seconds']:g}")
+    lines.append(f"seed     {found['seed']}")
+    lines.append(f"arena    {sizes[arena['shape']]}")
+    lines.append(f"robots   {found['robots']}")
+    lines += [
+        f"  {group['count']:>5}  {group['name']}, placed: {group['placement']},"
+        f" firmware {group['firmware']}"
+        for group in found["groups"]
+    ]
+    lines += [f"{what:<8} {found[what]}" for what in ("lights", "objects") if found[what]]
+    said = ", ".join(f"{one['command']} at {one['at_s']:g} s" for one in found["commands"])
+    lines.append(f"overhead {said or 'silent'}")
+    return "\n".join(lines)
+
+
+def _section_of(path: str) -> str:
+    return path.partition(".")[0].partition("[")[0]
 
 
 def _exec_figures(chip: Chip, stop: str) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+from numba.core import event
 
 from avrswarm.whole_program import EntryCompiler, KernelCompiler, share_one_version
 
@@ -110,23 +111,69 @@ def entry(function: F) -> F:
     return compiled
 
 
-def is_warm() -> bool:
-    """Tell whether compiled code of exactly these sources is already on disk."""
-    return JIT_DISABLED or any(CACHE_FOLDER.rglob("*.nbi"))
+class _CompileClock(event.Listener):
+    """Adds up the time that compiling and loading compiled code take."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._depth = 0
+
+    def on_start(self, event: Any) -> None:
+        """Begin; kernels are compiled while their callers are."""
+        if self._depth == 0:
+            self._start = time.perf_counter()
+        self._depth += 1
+
+    def on_end(self, event: Any) -> None:
+        """End."""
+        self._depth -= 1
+        if self._depth == 0:
+            self.seconds += time.perf_counter() - self._start
+
+
+_clock = _CompileClock()
+_register: Any = event.register
+_register("numba:compiler_lock", _clock)
+
+
+def compile_seconds() -> float:
+    """Return how long this process has compiled, or loaded compiled code, so far."""
+    return _clock.seconds
+
+
+def is_warm(entries: str = "") -> bool:
+    """Tell whether compiled code of exactly these sources is already on disk.
+
+    Parameters
+    ----------
+    entries
+        Module and name of an entry, such as ``window.run_round``; default: any.
+    """
+    return JIT_DISABLED or any(CACHE_FOLDER.rglob(f"{entries}*.nbi"))
 
 
 class announce_compilation:  # noqa: N801 - reads as a verb at its call site
-    """Say on stderr that a first start compiles, and how long it took."""
+    """Say on stderr that a first start compiles, and how long it took.
 
-    def __init__(self) -> None:
-        self.cold = not is_warm()
+    Parameters
+    ----------
+    entries
+        What is compiled, as for ``is_warm``.
+    about_s
+        How long that takes on an ordinary machine.
+    """
+
+    def __init__(self, entries: str = "", about_s: int = 15) -> None:
+        self.cold = not is_warm(entries)
+        self.about_s = about_s
         self.seconds = 0.0
 
     def __enter__(self) -> announce_compilation:
         self._start = time.perf_counter()
         if self.cold:
             print(
-                "avrswarm: first start of this version: compiling (about 15 s, kept on disk) ...",
+                "avrswarm: first start of this version: compiling"
+                f" (about {self.about_s} s, kept on disk) ...",
                 file=sys.stderr,
                 flush=True,
             )

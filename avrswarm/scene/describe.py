@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, get_args, get_origin
 
 from pydantic import BaseModel
@@ -52,11 +52,11 @@ def describe_keys() -> list[Key]:
     return list(_walk(Scene, ""))
 
 
-def describe_text() -> str:
-    """Return all keys as text, one per line, section by section."""
+def describe_text(keys: Iterable[Key] | None = None) -> str:
+    """Return keys (default: all) as text, one per line, section by section."""
     lines = []
     section = None
-    for key in describe_keys():
+    for key in describe_keys() if keys is None else keys:
         here, _, name = key.path.rpartition(".")
         if here != section:
             lines.append(f"\n[{here}]")
