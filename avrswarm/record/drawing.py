@@ -66,10 +66,14 @@ class Window(NamedTuple):
         """Size along y."""
         return self.top - self.bottom
 
+    @property
+    def inches_per_mm(self) -> float:
+        """Scale of pictures."""
+        return 5.6 / max(self.width, self.height)
+
     def figure(self) -> Figure:
         """Return a figure of this shape, with room for labels."""
-        longest = 5.6  # inches
-        scale = longest / max(self.width, self.height)
+        scale = self.inches_per_mm
         return new_figure(scale * self.width + 0.9, scale * self.height + 0.9)
 
 

@@ -23,9 +23,11 @@ from avrswarm.record.drawing import (
     STYLE,
     Stage,
     Tracks,
+    Window,
     add_robots,
     led_rgb,
     new_figure,
+    nose_colours,
 )
 from avrswarm.record.fates import CONTROLLER, FATE_NAMES, Fate
 from avrswarm.record.run_folder import Run
@@ -93,9 +95,10 @@ def draw_trajectories(run: Run) -> Figure | None:
     light = stage.draw(axes, window, discs).light
     _draw_paths(axes, x, y)
     shown = _usual_colours(times, tracks.led)
-    add_robots(axes, x[-1], y[-1], tracks.heading_rad[-1], run.radius_mm, led_rgb(shown))
+    rgb = led_rgb(shown)
+    add_robots(axes, x[-1], y[-1], tracks.heading_rad[-1], run.radius_mm, rgb)
     if count <= LABELLED_ROBOTS:
-        _label_robots(axes, run, x[-1], y[-1])
+        _label_robots(axes, window, x[-1], y[-1], run.radius_mm, rgb)
     if light is not None:
         bar = figure.colorbar(light, ax=axes, shrink=0.75, pad=0.02)
         bar.set_label("illuminance (lux)")
@@ -146,16 +149,18 @@ def _usual_colours(times: Floats, led: Integers) -> Integers:
     return np.where(lit >= 0.05 * len(recent), counts[1:].argmax(axis=0) + 1, 0)
 
 
-def _label_robots(axes: Axes, run: Run, x: Floats, y: Floats) -> None:
-    for robot in range(len(x)):
-        axes.annotate(
-            str(robot),
-            (x[robot] + 0.75 * run.radius_mm[robot], y[robot] + 0.75 * run.radius_mm[robot]),
-            fontsize=7.5,
-            color=BODY_EDGE,
-            zorder=6,
-            annotation_clip=True,
-        )
+def _label_robots(
+    axes: Axes, window: Window, x: Floats, y: Floats, radius: Floats, rgb: Floats
+) -> None:
+    """Write robots' numbers: inside where there is room, otherwise beside them."""
+    points_per_mm = 72 * window.inches_per_mm
+    for robot, colour in enumerate(nose_colours(rgb)):
+        style: dict[str, Any] = {"fontsize": 7.5, "color": BODY_EDGE}
+        place = x[robot] + 0.75 * radius[robot], y[robot] + 0.75 * radius[robot]
+        if radius[robot] * points_per_mm > 9:
+            style = {"fontsize": 8, "color": colour, "ha": "center", "va": "center_baseline"}
+            place = x[robot], y[robot]
+        axes.annotate(str(robot), place, zorder=6, annotation_clip=True, **style)
 
 
 def _led_handles(colours: Integers) -> list[Any]:
@@ -316,17 +321,18 @@ def draw_distance_estimate(run: Run) -> Figure | None:
     above.set_title(f"{_title(run)}, {text}")
     above.set_ylabel("estimated distance (mm)")
     above.grid(color="#e5e5e5")
-    above.legend(loc="upper left")
+    above.legend(loc="upper left", frameon=True, framealpha=0.85, edgecolor="none")
     below.set_ylabel("estimate \N{MINUS SIGN} truth (mm)")
     below.set_xlabel("true distance between centres (mm)")
     below.grid(color="#e5e5e5")
-    below.legend(loc="upper left")
+    below.legend(loc="upper left", frameon=True, framealpha=0.85, edgecolor="none")
     return figure
 
 
 def _draw_density(axes: Axes, x: Floats, y: Floats) -> Any:
-    """Shade cells of one millimetre, as fine as estimates are, by how many points are in them."""
+    """Shade cells, one millimetre high as estimates are, by how many points are in them."""
     columns, rows = (np.arange(round(v.min()), round(v.max()) + 2) - 0.5 for v in (x, y))
+    columns = columns[0] + np.arange(0, np.ptp(columns) + 2, max(1.0, round(np.ptp(x) / 50)))
     counts, *_ = np.histogram2d(x, y, [columns, rows])
     shown = np.ma.masked_equal(counts.T, 0)
     return axes.pcolormesh(columns, rows, shown, norm="log", cmap=_DENSITY, rasterized=True)
