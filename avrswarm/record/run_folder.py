@@ -15,8 +15,11 @@
 ``uart/<robot>.txt``     what a robot printed, byte by byte
 =======================  =========================================================================
 
-and pictures. Nothing is ever overwritten. All that is older than a few seconds is safe on disk, and
-a killed run leaves a folder that ``read_run`` reads.
+and pictures. Gains in ``messages`` are those of the light, without the noise of the robot's own
+ADC, so ``estimate_mm`` may differ by a millimetre or two from what the firmware found.
+
+Nothing is ever overwritten. All that is older than a few seconds is safe on disk, and a killed run
+leaves a folder that ``read_run`` reads.
 """
 
 from __future__ import annotations
