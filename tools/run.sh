@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs a first demonstration: one chip, one firmware, from reset.
-# Usage: tools/run.sh [avrswarm exec arguments]; needs nothing but Python 3.11 or newer.
+# Runs a scene: sets up an environment of its own, runs, and says where the picture is.
+# Usage: tools/run.sh [avrswarm run arguments], for example: tools/run.sh gradient --film
+# Without arguments one robot orbits another for 45 simulated seconds. Needs Python 3.11 or newer.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source tools/environment.sh
@@ -8,6 +9,6 @@ source tools/environment.sh
 make_venv
 install_package
 if [ $# -eq 0 ]; then
-    set -- firmware/blink/blink.elf --max-cycles 8000000
+    set -- orbit --seconds 45
 fi
-exec .venv/bin/avrswarm exec "$@"
+exec .venv/bin/avrswarm run "$@"
