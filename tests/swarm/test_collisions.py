@@ -1,0 +1,255 @@
+"""Who spoils whose message (hardware reference 4.8; firmware/README.md for our library's timings)."""
+
+import numpy as np
+import pytest
+
+from .scenes import ONE_CLOCK, RUN, group, make_scene, messages, run_and_listen, simulate
+
+CYCLE_S = 1 / 8_000_000
+PERIOD_S = 16 * 262_144 * CYCLE_S
+"""Between two messages of one robot: 16 ticks."""
+
+
+# ---- hidden terminals ----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def hidden():
+    """Speakers 160 mm apart that hear nothing of each other, started at once; who heard what."""
+    scene = make_scene(
+        group("speaker", (-80, 0)),
+        group("listener", (0, 0)),
+        group("speaker", (80, 0)),
+        group("listener", (-120, 60), (120, 60)),
+        optics={"preset": "ideal"},
+        spread=ONE_CLOCK,
+    )
+    return run_and_listen(simulate(scene), 3.0)
+
+
+def test_hidden_terminals_both_send_everything(hidden):
+    sent, _ = hidden
+    assert sent["complete"].all()
+    counts = [(sent["robot"] == robot).sum() for robot in range(5)]
+    assert counts[0] == counts[2] >= 4
+    assert counts[1] == counts[3] == counts[4] == 0
+
+
+def test_hidden_terminals_collide_at_the_middle_robot_only(hidden):
+    sent, heard = hidden
+    good = messages(heard)
+    assert (good["robot"] == 1).sum() == 0
+    assert (good["robot"] == 0).sum() == (good["robot"] == 2).sum() == 0
+    for outer, speaker in [(3, 0), (4, 2)]:
+        got = good[good["robot"] == outer]
+        assert len(got) == (sent["robot"] == speaker).sum()
+        assert (got["data"][:, 0] == speaker).all()
+
+
+def test_hidden_terminals_at_different_times_do_not_collide():
+    """The same places, but one robot's ticks come 10 ms later than the other's."""
+    scene = make_scene(
+        group("speaker", (-80, 0)),
+        group("listener", (0, 0)),
+        group("speaker", (80, 0), start_delay_s=0.01),
+        optics={"preset": "ideal"},
+        spread=ONE_CLOCK,
+    )
+    sent, heard = run_and_listen(simulate(scene), 3.0)
+    assert len(messages(heard)) == len(sent) >= 8
+
+
+def test_the_middle_robot_itself_hears_nothing():
+    """As above, by what its firmware shows: a listener flashes yellow for each message."""
+    yellow = {}
+    for delay in (0.0, 0.01):
+        scene = make_scene(
+            group("speaker", (-80, 0)),
+            group("listener", (0, 0)),
+            group("speaker", (80, 0), start_delay_s=delay),
+            optics={"preset": "ideal"},
+            spread=ONE_CLOCK,
+        )
+        sim = simulate(scene)
+        seen = []
+        sim.run(2.0, on_step=lambda sim, seen=seen: seen.append(sim.robots[1].led == 0b001111))
+        yellow[delay] = sum(seen)
+    assert yellow[0.0] == 0
+    assert yellow[0.01] > 50
+
+
+# ---- in unison -----------------------------------------------------------------------------------
+
+
+def in_unison(spread, seconds):
+    scene = make_scene(
+        group("speaker", (-20, 0), (20, 0)),
+        group("listener", (0, 40)),
+        optics={"preset": "ideal"},
+        spread=spread,
+    )
+    return run_and_listen(simulate(scene), seconds)
+
+
+def test_identical_clocks_and_phases_collide_for_ever():
+    """Q4: every 16 ticks, without jitter. Both believe that they were heard."""
+    sent, heard = in_unison(ONE_CLOCK, 12.0)
+    starts = [sent["start_s"][sent["robot"] == robot] for robot in (0, 1)]
+    assert len(starts[0]) == len(starts[1]) >= 20
+    assert (starts[0] == starts[1]).all()
+    assert np.allclose(np.diff(starts[0]), PERIOD_S, atol=1e-9)
+    assert sent["complete"].all()
+    assert len(messages(heard)) == 0
+
+
+def test_spread_ends_collisions():
+    sent, heard = in_unison({"clock_percent": 0.5, "start_delay_s": 0.25}, 6.0)
+    at_listener = messages(heard)
+    at_listener = at_listener[at_listener["robot"] == 2]
+    assert sent["complete"].sum() >= 18
+    assert len(at_listener) == sent["complete"].sum()
+
+
+def test_different_clocks_alone_end_collisions():
+    """Switched on together, clocks 0.5 % apart: after the first period ticks are far apart."""
+    sent, heard = in_unison({"clock_percent": 0.5, "start_delay_s": 0}, 6.0)
+    at_listener = messages(heard)
+    assert (at_listener["robot"] == 2).sum() >= sent["complete"].sum() - 2 >= 16
+
+
+# ---- carrier sense -------------------------------------------------------------------------------
+
+# The reference sweeps with ideal light. Here it takes time: LED edge to comparator edge 9 cycles at
+# 40 mm and 53 at the limit of range, so borders lie that much beside those of the bench.
+
+
+def duel(cycles, apart_mm=40.0):
+    """Two speakers, robot 1 switched on so many cycles after robot 0: what becomes of their first try?
+
+    Returns frames sent (in the order of robots), and who of robots 0, 1 and a listener got one.
+    """
+    scene = make_scene(
+        group("speaker", (-apart_mm / 2, 0)),
+        group("speaker", (apart_mm / 2, 0), start_delay_s=cycles * CYCLE_S),
+        group("listener", (0, 40)),
+        optics={"preset": "ideal"},
+        spread=ONE_CLOCK,
+        controller=[{**RUN, "at_s": 0.05, "repeat_s": 0}],
+    )
+    sent, heard = run_and_listen(simulate(scene), 0.62)
+    start = sent["start_s"].min()
+    sent = sent[sent["start_s"] < start + 0.02]
+    got = messages(heard)
+    got = got[got["time_s"] < start + 0.02]
+    return sorted(zip(sent["robot"].tolist(), sent["complete"].tolist(), strict=True)), sorted(
+        got["robot"].tolist()
+    )
+
+
+BOTH_TALK = [(0, 1), (1, 1)], []
+LATER_LISTENS = [(0, 1)], [1, 2]
+
+
+@pytest.mark.parametrize("cycles", [0, 1, 2, 4, 6, 8, 10, 12, 14, 15])
+def test_within_fifteen_cycles_both_talk_and_nobody_hears_anything(cycles):
+    """Five cycles from the look at the comparator to the own pulse, ten for light and comparator."""
+    assert duel(cycles) == BOTH_TALK
+
+
+@pytest.mark.parametrize(
+    "cycles",
+    [
+        16,
+        17,
+        18,
+        20,
+        24,
+        32,
+        64,
+        100,
+        144,
+        145,
+        200,
+        333,
+        533,
+        1000,
+        2405,
+        2420,
+        2706,
+        5000,
+        30_000,
+    ],
+)
+def test_later_than_that_the_later_one_listens_and_hears_all(cycles):
+    """The public library aborts from 16 to 144 and loses the message; ours looks once more."""
+    assert duel(cycles) == LATER_LISTENS
+
+
+def test_weak_light_widens_the_gap():
+    """At the limit of range light takes up to 53 cycles to cross the threshold."""
+    assert duel(40, apart_mm=99.9) == BOTH_TALK
+    assert duel(80, apart_mm=99.9) == LATER_LISTENS
+
+
+YELLOW = 0b001111
+
+
+class Interruption:
+    """The overhead controller, which never listens, begins so many cycles after a robot.
+
+    The robot is one that talks and shows by a yellow flash that it got a message.
+    """
+
+    def __init__(self):
+        sent, _ = self.run([])
+        self.start_s = float(sent["start_s"][0])
+        self.pulses = int(sent["pulses"][0])
+
+    def __call__(self, cycles):
+        """Return how many pulses the robot sent at its first try, and whether it got the message."""
+        message = {"command": "message", "type": 0, "data": list(range(9)), "repeat_s": 0}
+        sent, flashed = self.run([{**message, "at_s": self.start_s + cycles * CYCLE_S}])
+        sent = sent[np.abs(sent["start_s"] - self.start_s) < 0.004]
+        return int(sent["pulses"].sum()), flashed
+
+    def run(self, commands):
+        scene = make_scene(
+            group("random_walk", (0, 0)),
+            optics={"preset": "ideal"},
+            spread=ONE_CLOCK,
+            controller=[{**RUN, "at_s": 0.05, "repeat_s": 0}, *commands],
+        )
+        sim = simulate(scene)
+        seen = []
+        sim.run(0.65, on_step=lambda sim: seen.append(sim.robots[0].led == YELLOW))
+        return sim.drain_sent(), any(seen)
+
+
+@pytest.fixture(scope="module")
+def interruption():
+    return Interruption()
+
+
+@pytest.mark.parametrize("cycles", [-33_000, -2000, -145, -144, -60, -20, -17])
+def test_a_robot_that_hears_light_before_its_first_pulse_stays_silent(interruption, cycles):
+    assert interruption(cycles) == (0, True)
+
+
+@pytest.mark.parametrize("cycles", [-16, -8, 0, 15, 100, 200, 280])
+def test_a_robot_is_blind_from_its_first_pulse_to_its_window(interruption, cycles):
+    assert interruption(cycles) == (interruption.pulses, False)
+
+
+@pytest.mark.parametrize("cycles", [300, 334, 400, 500])
+def test_light_that_lasts_into_the_window_ends_the_attempt(interruption, cycles):
+    assert interruption(cycles) == (1, False)
+
+
+@pytest.mark.parametrize("cycles", [520, 540, 900, 1500, 2300, 2390])
+def test_light_that_begins_in_the_window_ends_the_attempt_and_is_understood(interruption, cycles):
+    assert interruption(cycles) == (1, True)
+
+
+@pytest.mark.parametrize("cycles", [2396, 2406, 2500, 10_000, 30_000])
+def test_after_the_window_the_message_is_sent_to_its_end(interruption, cycles):
+    assert interruption(cycles) == (interruption.pulses, False)
