@@ -43,6 +43,9 @@ from avrswarm.chip.registers import (
     EICRA,
     EIFR,
     EIMSK,
+    GPIOR0,
+    GPIOR1,
+    GPIOR2,
     GTCCR,
     MCUCR,
     MCUSR,
@@ -137,9 +140,8 @@ def read_io(c: ChipRow, tape: NDArray[np.int64], address: int, cycle: int) -> in
         c.io_touched |= Touch.STABLE_READ
         return analog_comparator.read(c)
     c.io_touched |= Touch.VOLATILE
-    value = _read(c, tape, address, cycle)
-    update_next_event(c)
-    return value
+    # A read can only put events off, so that next_event stays early enough.
+    return _read(c, tape, address, cycle)
 
 
 @kernel
@@ -147,6 +149,8 @@ def _changes_nothing(c: ChipRow, address: int, value: int) -> bool:
     """Tell writes that leave everything as it is; programs repeat them in their main loops."""
     if PINB <= address <= PORTD:
         return (address - PINB) % 3 != 0 and int(c.memory[address]) == value
+    if address == GPIOR0 or address == GPIOR1 or address == GPIOR2:
+        return int(c.memory[address]) == value
     if address == OCR2A or address == OCR2B:
         return c.timers[2].buffer[address - OCR2A] == value
     return False
@@ -219,6 +223,9 @@ def write_io(c: ChipRow, tape: NDArray[np.int64], address: int, value: int, edge
     if _changes_nothing(c, address, value):
         return
     c.io_touched |= Touch.VOLATILE
+    if address == GPIOR0 or address == GPIOR1 or address == GPIOR2:
+        c.memory[address] = value
+        return
     if c.next_event < edge:
         handle_due(c, tape, edge - 1)
     c.sampled = c.requests

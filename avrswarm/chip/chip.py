@@ -71,6 +71,7 @@ UNSEEN_FIELDS = (
     "loop_address",
     "loop_value",
     "suspended",
+    "spoiled_at",
     "suspended_pc",
     "suspended_sp",
     "suspended_sreg",

@@ -194,8 +194,10 @@ def _let_events_pass(c: ChipRow, tape: NDArray[np.int64], stop: int) -> int:
         return min(c.next_event, last)
     while c.next_event <= last:
         now = c.next_event
+        if c.next[Source.WATCHDOG] <= now:
+            return now
         handle_due(c, tape, now)
-        if c.requests or c.reset_cause or c.log_count > LOG_SIZE - LOG_RESERVE:
+        if c.requests or c.log_count > LOG_SIZE - LOG_RESERVE:
             return now
     return last
 
@@ -284,7 +286,7 @@ def run(
             continue
         if c.suspended:
             status = pack_sreg(carry, zero, negative, overflow, sign, half, t_flag, i_flag)
-            idle.resume(c, pc, sp, status)
+            idle.resume(c, pc, sp, status, cycle)
         limit = horizon(c, i_flag, cycle, stop)
         ceiling = NEVER  # how far a probe lets instructions run
         if c.rww_busy:
@@ -297,10 +299,16 @@ def run(
         elif c.idle_period and not c.requests and limit >= cycle:
             limit = _let_events_pass(c, tape, stop)
             cycle = idle.skip_periods(c, cycle, limit)
+            if c.requests:  # it happened at `limit`: nobody sees it before
+                c.held_until = max(c.held_until, limit + 1)
+            if c.spoiled_at != idle.NOT_SPOILED:
+                limit = min(limit, c.spoiled_at + c.idle_period)
         elif c.skip_idle and limit - cycle > idle.WORTH_SKIPPING and not c.requests:
             # A loop that comes back to the same state without touching the I/O space will go on
             # doing so until the next event: find its period once, then jump.
-            status = pack_sreg(carry, zero, negative, overflow, sign, half, t_flag, i_flag)
+            status = 0
+            if pc == probe_pc or not probing:
+                status = pack_sreg(carry, zero, negative, overflow, sign, half, t_flag, i_flag)
             if probing:
                 if c.io_touched & Touch.VOLATILE or probing > idle.LONGEST_PROBE:
                     probing = 0
@@ -312,6 +320,7 @@ def run(
                         and idle.same_memory(data, scratch)
                     ):
                         c.idle_period = cycle - probe_cycle
+                        c.spoiled_at = idle.NOT_SPOILED
                         c.idle_reads_io = c.io_touched & Touch.STABLE_READ
                         c.probe_wait = idle.SHORTEST_WAIT
                         probing = 0
@@ -1162,6 +1171,7 @@ def run(
                         break
                     cycle += self_programming.SPM_CYCLES + c.stall
                     c.stall = 0
+                    idle.disturb(c, cycle)  # flash may have changed under a proven loop
                     update_next_event(c)
                     limit = -1
                     continue

@@ -6,8 +6,8 @@ right. Any other loop is probed: if the program comes back to an address with th
 flags and SRAM, and has neither written to the I/O space nor read anything there that changes with
 time, it will repeat exactly until the next event. The core then skips whole periods.
 
-The bytes of SRAM that a proven loop touches are remembered. An interrupt that gives back all
-registers and has changed none of these bytes leaves the loop as proven as it was.
+The bytes of SRAM and I/O space that a proven loop touches are remembered. An interrupt that gives
+back all registers and has changed none of these bytes leaves the loop as proven as it was.
 
 A delay loop can be entered at its branch with Z clear and a count of 0 (an interrupt routine that
 spoils the flags does it): then it counts all the way round, like the loop on the chip.
@@ -18,8 +18,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from avrswarm.chip.state import DATA_SIZE, LOOP_BYTES, SRAM_START, ChipRow
-from avrswarm.isa.decode import PC_MASK
+from avrswarm.chip.bus import DYNAMIC
+from avrswarm.chip.state import DATA_SIZE, LOOP_BYTES, NEVER, SRAM_START, ChipRow
+from avrswarm.isa.decode import PC_MASK, SKIP_TWO
 from avrswarm.isa.table import Op
 from avrswarm.jit import kernel
 
@@ -30,7 +31,10 @@ SHORTEST_WAIT = 300  # calm cycles before a probe
 LONGEST_WAIT = 1 << 15
 MOST_STRAYS = 24  # returns in another state before a loop is given up: divisions need 17
 
+NOT_SPOILED = -NEVER
+
 _WORD = 0xFFFFFFFF
+_IO_START = 0x20
 _LONGEST_DELAY_LOOP = 5  # words
 _ADDRESS = 0x0FFF  # of a remembered byte
 _ON_STACK = 0x4000  # it is only reached by pushes, pops, calls and returns
@@ -41,6 +45,7 @@ def disturb(c: ChipRow, cycle: int) -> None:
     """Forget the proven loop: a wake, a reset or another loop."""
     c.idle_period = 0
     c.suspended = 0
+    c.spoiled_at = NOT_SPOILED
     c.calm_since = cycle
     c.probe_wait = max(c.probe_wait // 2, SHORTEST_WAIT)  # it may be idle in another way now
 
@@ -48,7 +53,8 @@ def disturb(c: ChipRow, cycle: int) -> None:
 @kernel
 def suspend(c: ChipRow, pc: int, sp: int, status: int, cycle: int) -> None:
     """Keep the proven loop in mind while an interrupt is served that came at ``pc``."""
-    if c.idle_period and c.loop_count >= 0 and not c.idle_reads_io:
+    spoiled = cycle < c.spoiled_at + c.idle_period
+    if c.idle_period and c.loop_count >= 0 and not c.idle_reads_io and not spoiled:
         c.suspended = c.idle_period
         c.suspended_pc = pc
         c.suspended_sp = sp
@@ -64,25 +70,39 @@ def suspend(c: ChipRow, pc: int, sp: int, status: int, cycle: int) -> None:
 
 
 @kernel
-def resume(c: ChipRow, pc: int, sp: int, status: int) -> None:
+def resume(c: ChipRow, pc: int, sp: int, status: int, cycle: int) -> None:
     """After RETI: go on with the loop that was suspended, if nothing it depends on has changed.
 
     Bytes of the stack at or below the stack pointer are dead: the loop writes them, by a push or a
-    call, before it reads them again.
+    call, before it reads them again. Whole periods may be skipped here, where it is known what they
+    will hold, or after the loop has run one period and has written them.
     """
     if pc != c.suspended_pc or sp != c.suspended_sp or status != c.suspended_sreg:
         return  # an interrupt within an interrupt has returned
     period = c.suspended
     c.suspended = 0
     different = 0
+    spoiled = 0
     for place in range(32):
         different |= int(c.suspended_registers[place]) ^ int(c.memory[place])
     for number in range(c.loop_count):
         address = int(c.loop_address[number]) & _ADDRESS
         if address > sp or not int(c.loop_address[number]) & _ON_STACK:
             different |= int(c.loop_value[number]) ^ int(c.memory[address])
+        else:
+            spoiled |= int(c.loop_value[number]) ^ int(c.memory[address])
     if different == 0:
         c.idle_period = period
+        c.spoiled_at = cycle if spoiled else NOT_SPOILED
+
+
+@kernel
+def _write_stack_again(c: ChipRow) -> None:
+    """Do what one period of the loop does to the bytes that an interrupt left below SP."""
+    c.spoiled_at = NOT_SPOILED
+    for number in range(c.loop_count):
+        if int(c.loop_address[number]) & _ON_STACK:
+            c.memory[int(c.loop_address[number]) & _ADDRESS] = c.loop_value[number]
 
 
 @kernel
@@ -91,6 +111,13 @@ def skip_periods(c: ChipRow, cycle: int, limit: int) -> int:
     if limit <= cycle:
         return cycle
     skipped = (limit - cycle) // c.idle_period * c.idle_period
+    if c.spoiled_at == cycle:
+        if skipped:
+            _write_stack_again(c)
+    elif cycle < c.spoiled_at + c.idle_period:
+        return cycle
+    else:
+        c.spoiled_at = NOT_SPOILED
     if c.held_until > cycle:
         c.held_until += skipped
     return cycle + skipped
@@ -98,7 +125,10 @@ def skip_periods(c: ChipRow, cycle: int, limit: int) -> int:
 
 @kernel
 def _remember(c: ChipRow, address: int, on_stack: int) -> None:
-    if c.loop_count < 0 or address < SRAM_START or address >= DATA_SIZE:
+    if c.loop_count < 0 or address < _IO_START or address >= DATA_SIZE:
+        return
+    if address < SRAM_START and DYNAMIC[address]:
+        c.loop_count = -1  # what it holds is not in the data space
         return
     for number in range(c.loop_count):
         known = int(c.loop_address[number])
@@ -123,8 +153,10 @@ def note_access(c: ChipRow, word: int, sp: int) -> None:
     address = -1
     b = word >> 16
     match word & 0xFF:
-        case Op.LDS | Op.STS:
+        case Op.LDS | Op.STS | Op.IN | Op.OUT | Op.SBI | Op.CBI:
             address = b
+        case Op.SBIC | Op.SBIS:
+            address = b & ~SKIP_TWO
         case Op.LDD_Z | Op.STD_Z:
             address = _pointer(c, 30) + b & 0xFFFF
         case Op.LDD_Y | Op.STD_Y:

@@ -27,10 +27,12 @@ from avrswarm.jit import kernel
 @kernel
 def update_next_event(c: ChipRow) -> None:
     """Recompute ``next_event`` after peripherals changed their entries."""
-    earliest = c.next[0]
-    for source in range(1, len(c.next)):
-        earliest = min(earliest, c.next[source])
-    c.next_event = earliest
+    # Written out: a loop is turned into slow vector gathers, and this runs at every I/O access.
+    n = c.next
+    first = min(min(n[0], n[1]), min(n[2], n[3]))
+    second = min(min(n[4], n[5]), min(n[6], n[7]))
+    third = min(min(n[8], n[9]), min(n[10], n[11]))
+    c.next_event = min(min(first, second), min(third, n[12]))
 
 
 @kernel

@@ -146,6 +146,7 @@ class ChipRow:
     loop_address: Annotated[NDArray[np.int16], (LOOP_BYTES,)]
     loop_value: Annotated[NDArray[np.uint8], (LOOP_BYTES,)]  # as they were when interrupted
     suspended: int  # period of a proven loop while an interrupt is served; 0 = none
+    spoiled_at: int  # cycle since which that loop has to write its stack again
     suspended_pc: int
     suspended_sp: int
     suspended_sreg: int

@@ -145,4 +145,7 @@ def write(c: ChipRow, address: int, value: int, edge: int) -> None:
     elif address == TCCR1C:
         timer_unit.force_compare(c, TIMER, value >> 7 | value >> 5 & 2, edge)
     timer_unit.publish(c, TIMER)
-    timer_unit.update_wants(c, TIMER)
+    if TCNT1L <= address <= OCR1BH or address == TIFR1:
+        timer_unit.schedule(c, TIMER)
+    else:
+        timer_unit.update_wants(c, TIMER)

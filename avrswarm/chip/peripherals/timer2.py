@@ -88,4 +88,7 @@ def write(c: ChipRow, address: int, value: int, edge: int) -> None:
         configure(c, edge)
         timer_unit.force_compare(c, TIMER, value >> 7 | value >> 5 & 2, edge)
     timer_unit.publish(c, TIMER)
-    timer_unit.update_wants(c, TIMER)
+    if TCNT2 <= address <= OCR2B or address == TIFR2:
+        timer_unit.schedule(c, TIMER)
+    else:
+        timer_unit.update_wants(c, TIMER)
