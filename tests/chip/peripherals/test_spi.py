@@ -139,7 +139,6 @@ def test_low_slave_select_takes_the_bus():
     assert chip.read("SPCR") == SPE | MSTR
 
 
-@pytest.mark.xfail(reason="nobody calls spi.slave_select when PB2 changes")
 def test_low_slave_select_interrupts():
     """The pin alone does it: no access to the SPI is needed."""
     setup = put_io(SPCR, SPIE | SPE | MSTR) + sei()
@@ -164,7 +163,6 @@ def test_stopped_clock_stretches_the_transfer():
     first_seen(chip, start + 132, lambda: flag(chip))
 
 
-@pytest.mark.xfail(reason="any reset calls spi.power_on")
 def test_reset_keeps_what_is_wired_outside():
     chip = master()
     chip._c.spi_input = 0x3C

@@ -171,7 +171,6 @@ def test_stopped_clock_stretches_the_byte():
     first_seen(chip, start + 9 * 16 + 100, lambda: flag(chip))
 
 
-@pytest.mark.xfail(reason="any reset calls twi.power_on")
 def test_reset_keeps_what_is_wired_outside():
     chip = bus()
     statuses(chip, (TWSTA,), (0, WRITE), (0, 5), (0, 0x99))

@@ -480,7 +480,6 @@ def test_pin_register_when_another_pin_moved_after_the_line():
     assert chip.read("PIND") & 0x82 == 0x82
 
 
-@pytest.mark.xfail(reason="Chip.watch_pins records what happened before it")
 def test_watching_in_the_middle_of_a_frame():
     chip = idle_chip()
     bit = configure(chip, ubrr=1)
@@ -493,7 +492,6 @@ def test_watching_in_the_middle_of_a_frame():
     assert line_changes(chip) == edges(frame(0x55), start, bit)[5:]
 
 
-@pytest.mark.xfail(reason="a write of PCMSK2 does not reschedule the USART")
 def test_pin_change_interrupt_enabled_in_the_middle_of_a_frame():
     """Bit boundaries become events when PCMSK2 asks for them: PCIF three edges after the change."""
     setup = put(UBRR0L, 3) + put(UCSR0B, TXEN) + put(PCICR, 4) + sei() + ldi(17, 0x0F)
