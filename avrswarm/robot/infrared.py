@@ -1,12 +1,14 @@
 """The infrared board: LED driver and receiver front end (a model; hardware reference 4.6, 4.7).
 
-Sender: the pins of port B that are high set the LED's power. Receiver: light arrives as a pulse of some
-amplitude, measured in counts of the low-gain channel. Its way to the chip:
+Sender: the pins of port B that are high set the LED's power. Receiver: light arrives as a pulse of
+some amplitude, measured in counts of the low-gain channel. Its way to the chip:
 
-* threshold: what does not reach the comparator's limit makes no edge, but lingers and may add to the next;
-* time walk: a weak pulse crosses the threshold later than a strong one (0.3 to 5.9 us), and the comparator
-  itself takes 0.75 us;
-* stretching: the comparator stays high for 13 to 29 us; pulses that arrive meanwhile make no new edge;
+* threshold: what does not reach the comparator's limit makes no edge, but lingers and may add to
+  the next;
+* time walk: a weak pulse crosses the threshold later than a strong one (0.3 to 5.9 us), and the
+  comparator itself takes 0.75 us;
+* stretching: the comparator stays high for 13 to 29 us; pulses that arrive meanwhile make no new
+  edge;
 * saturation: both channels end at the reference voltage.
 
 Everything happens at world times, so it does not matter in which pieces a run is computed.
@@ -22,7 +24,7 @@ from numpy.typing import NDArray
 from avrswarm.chip.state import TIME_UNITS_PER_SECOND, Tape, record_dtype
 from avrswarm.jit import kernel
 from avrswarm.portable_math import natural_logarithm
-from avrswarm.robot.eeprom_map import HIGH_GAIN_EXAMPLE, LOW_GAIN_EXAMPLE
+from avrswarm.robot.distance_tables import high_gain_counts
 
 LED_PINS = 0xC7
 """Port B pins of the LED's resistor DAC."""
@@ -35,21 +37,17 @@ FASTEST_CROSSING_US = 0.3
 SLOWEST_WALK_US = 5.6  # added at the limit of range; 2 us in all at 1.86 times the limit
 WALK_STEEPNESS = 2.67
 LINGER_US = 8.0
-"""Time constant with which light below the threshold fades (assumption, from the receiver's high-pass)."""
+"""Time constant of light below the threshold fading (assumption: the receiver's high-pass)."""
 SHORTEST_HIGH, LONGEST_HIGH = 0.52, 1.16
-"""Of the nominal 25 us. The reference simulates 13 to 34 us; 34 would merge neighbouring bits (33.75 us apart), which
-real robots at contact do not, so this model ends at 29."""
+"""Of the nominal 25 us. The reference simulates 13 to 34 us; 34 would merge neighbouring bits,
+which are 33.75 us apart. Real robots at contact do not merge them, so this model ends at 29."""
 NOMINAL_STRENGTH = 4.0  # times the limit, at which the comparator stays high for its nominal time
 
 MICROVOLTS_PER_COUNT = 3_000_000 / 1024
 HIGHEST_COUNT = 1023.9
-HIGH_PER_LOW = 4.65
 
 PENDING = 24
 CARRIED = 16
-
-_LOW = np.array(LOW_GAIN_EXAMPLE[::-1], dtype=np.float64)
-_HIGH = np.array(HIGH_GAIN_EXAMPLE[::-1], dtype=np.float64)
 
 
 class FrontEndRow:
@@ -58,6 +56,7 @@ class FrontEndRow:
     level: int  # comparator output
     fall: int  # time at which it falls if nothing more arrives
     lingering: float  # amplitude that has not faded yet, at lingering_since
+    unheard: float  # the part of it that has not switched the comparator
     lingering_since: int
     pending_count: int  # pulses on their way that arrive after this window
     pending_time: Annotated[NDArray[np.int64], (PENDING,)]
@@ -78,32 +77,15 @@ class Receiver(NamedTuple):
 
 
 def led_power() -> NDArray[np.float64]:
-    """Return the LED's power for each set of high port B pins, 1.0 for PB0 alone (hardware reference 4.6)."""
+    """Return the LED's power for each set of high port B pins, 1.0 for PB0 alone (4.6)."""
     ohms = {0: 154.0, 1: 1180.0, 2: 2370.0, 6: 4870.0, 7: 9760.0}
     power = np.zeros(256)
     for pins in range(256):
         pulling = sum(1.0 / ohm for bit, ohm in ohms.items() if pins >> bit & 1)
         volts = 3.0 * pulling / (pulling + 1.0 / 301.0)
         power[pins] = max(0.0, volts - 1.4)  # two emitter followers below
-    return power / power[1]
-
-
-@kernel
-def high_gain_counts(low: float) -> float:
-    """Return what the high-gain channel shows, unclipped, for a low-gain amplitude.
-
-    Follows the pairs of the calibration table, straight between them, so that both of a robot's tables agree.
-    """
-    last = len(_LOW) - 1
-    if low <= _LOW[0]:
-        return low * (_HIGH[0] / _LOW[0])
-    if low >= _LOW[last]:
-        return low * (_HIGH[last] / _LOW[last])
-    place = 0
-    while low > _LOW[place + 1]:
-        place += 1
-    share = (low - _LOW[place]) / (_LOW[place + 1] - _LOW[place])
-    return _HIGH[place] + share * (_HIGH[place + 1] - _HIGH[place])
+    relative: NDArray[np.float64] = power / power[1]
+    return relative
 
 
 @kernel
@@ -152,9 +134,9 @@ def receive(
     tape: NDArray[np.int64],
     rows: int,
 ) -> int:
-    """Turn arrivals before ``end``, in order of time, into tape rows after the first ``rows``; return their number.
+    """Turn arrivals before ``end`` into tape rows after the first ``rows``; return their number.
 
-    ``front`` is brought to ``end``.
+    Arrivals are in order of time. ``front`` is brought to ``end``.
     """
     limit = receiver.threshold[robot]
     for number in range(arrivals):
@@ -166,11 +148,14 @@ def receive(
         # Fading as 1 / (1 + x)^4: close to an exponential, and the same bits on every machine.
         x = (now - front.lingering_since) / (4.0 * LINGER_US * MICROSECOND)
         fading = 1.0 / ((1.0 + x) * (1.0 + x))
-        amplitude = front.lingering * fading * fading + counts[number]
+        fading *= fading
+        amplitude = front.lingering * fading + counts[number]
         front.lingering = amplitude
+        front.unheard = front.unheard * fading + counts[number]
         front.lingering_since = now
-        strength = amplitude / limit
+        strength = front.unheard / limit
         if strength >= 1.0:
+            front.unheard = 0.0
             front.level = 1
             front.fall = max(front.fall, now + _high_time(strength, receiver.high_us))
         if front.level:

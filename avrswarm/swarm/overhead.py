@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from avrswarm.chip.state import TIME_UNITS_PER_SECOND
 from avrswarm.robot.messages import CalibrationMode, Message, MessageType, pulse_cycles
 from avrswarm.scene.model import Command, Scene
 from avrswarm.swarm.window import Controller
+
+Floats = NDArray[np.float64]
 
 CRYSTAL_HZ = 8_000_000
 REPEAT_CYCLES = 83_259
@@ -79,7 +82,9 @@ def make_controller(scene: Scene, robots: int) -> Controller:
     )
 
 
-def aim(controller: Controller, scene: Scene, x_mm: np.ndarray, y_mm: np.ndarray) -> None:  # type: ignore[type-arg]
+def aim(
+    controller: Controller, scene: Scene, x_mm: NDArray[np.float64], y_mm: NDArray[np.float64]
+) -> None:
     """Work out whom each command reaches, with robots where they stand now."""
     for number, command in enumerate(scene.controller):
         if command.radius_mm is None or command.x_mm is None or command.y_mm is None:

@@ -1,7 +1,8 @@
 """``Simulation``: a scene brought to life.
 
-The world advances on a grid of its own (``world.step_ms``): bodies stand still within a step, so light paths are
-constant in it. Steps are cut into windows, in which the chips run; the length of a window changes speed, never results.
+The world advances on a grid of its own (``world.step_ms``): bodies stand still within a step, so
+light paths are constant in it. Steps are cut into windows, in which the chips run; the length of a
+window changes speed, never results.
 
 >>> from avrswarm import Simulation, read_scene
 >>> sim = Simulation(read_scene("blink"))
@@ -39,8 +40,7 @@ from avrswarm.robot import battery as battery_model
 from avrswarm.robot import infrared, led, motors, sensors
 from avrswarm.robot.infrared import FRONT_END_DTYPE, LED_PINS, MICROVOLTS_PER_COUNT, Receiver
 from avrswarm.robot.listener import FRAME, MESSAGE, allocate_listeners, allocate_speakers
-from avrswarm.scene import Scene, place_robots, read_scene
-from avrswarm.scene import build
+from avrswarm.scene import Scene, build, place_robots, read_scene
 from avrswarm.swarm import overhead, window
 from avrswarm.swarm.window import (
     EMISSION_DTYPE,
@@ -216,7 +216,7 @@ class Simulation:
         """Where all randomness comes from."""
         return self.scene.scene.seed
 
-    # ---- building ------------------------------------------------------------------------------------
+    # ---- building --------------------------------------------------------------------------------
 
     def _build(self, skip_idle: bool) -> None:
         scene = self.scene
@@ -334,13 +334,15 @@ class Simulation:
             hear_own=int(scene.optics.hear_own_pulses),
             seed=self.seed,
         )
-        best = float(traits.transmit_gain.max() * (traits.receive_gain / traits.threshold_gain).max())
+        best = float(
+            traits.transmit_gain.max() * (traits.receive_gain / traits.threshold_gain).max()
+        )
         best *= float(self._medium.power.max()) * (1 + 4 * self._medium.amplitude_noise)
         self._range_mm = reach_mm(curve, best) + 4 * scene.optics.distance_noise_mm
         self._neighbours = allocate_neighbours(count)
         self._controller = overhead.make_controller(scene, count)
 
-    # ---- running -------------------------------------------------------------------------------------
+    # ---- running ---------------------------------------------------------------------------------
 
     @property
     def time_s(self) -> float:
@@ -392,9 +394,7 @@ class Simulation:
             )
             lists = self._neighbours
             self._links = Links(lists.first, lists.index, lists.distance_mm)
-            overhead.aim(
-                self._controller, scene, self.world.x_mm[:count], self.world.y_mm[:count]
-            )
+            overhead.aim(self._controller, scene, self.world.x_mm[:count], self.world.y_mm[:count])
             ahead, aside = self._sensor
             light_model.illuminate(self.world, self._light, ahead, aside, self._lux)
             self._links_stale = False
@@ -519,7 +519,7 @@ class Simulation:
         if moved:
             self._links_stale = True
 
-    # ---- looking -------------------------------------------------------------------------------------
+    # ---- looking ---------------------------------------------------------------------------------
 
     def led_colours(self) -> NDArray[np.int64]:
         """Return the colour every robot shows now: r | g << 2 | b << 4."""
@@ -561,7 +561,8 @@ class Simulation:
         return printed
 
     def _program_of(self, robot: int) -> Program:
-        return self.programs[self._program_index[robot]]
+        program: Program = self.programs[self._program_index[robot]]
+        return program
 
     def _chip(self, robot: int) -> Chip:
         image = int(self.chips[robot].image)
@@ -569,16 +570,16 @@ class Simulation:
         return Chip.attach(
             self._program_of(robot),
             float(self.traits.clock_hz[robot]),
-            self.chips[robot : robot + 1],
+            self.chips[robot : robot + 1].view(np.recarray),
             self._swarm.flash[image],
             self._swarm.code[image],
             front.carried[: front.carried_count].copy(),
         )
 
-    # ---- digest, saving ------------------------------------------------------------------------------
+    # ---- digest, saving --------------------------------------------------------------------------
 
     def digest(self) -> str:
-        """Return a digest of all chip, robot and world state: equal for simulations that will behave equally."""
+        """Return a digest of all chip, robot and world state: equal if they will behave equally."""
         chips = self.chips.copy()
         front = self._swarm.front.copy()
         swarm = self._swarm._replace(chips=chips, chip_bytes=_bytes_of(chips), front=front)
@@ -639,7 +640,7 @@ class Simulation:
 
     @classmethod
     def load(cls, path: str | Path, threads: int | None = None, **settings: Any) -> Simulation:
-        """Go on from a file that ``save`` wrote; the result is as if the run had never been interrupted."""
+        """Go on from a file that ``save`` wrote, as if the run had never been interrupted."""
         try:
             with np.load(path) as saved:
                 parts = {name: saved[name] for name in saved.files}
@@ -666,7 +667,7 @@ class Simulation:
         skip_idle = self.chips.skip_idle.copy()
         self._swarm = self._swarm._replace(flash=flash, code=code, flash_before=flash.copy())
         swarm = self._swarm
-        targets = {
+        targets: dict[str, NDArray[Any]] = {
             "chips": swarm.chip_bytes,
             "front": _bytes_of(swarm.front),
             "senders": _bytes_of(swarm.senders),

@@ -1,13 +1,13 @@
 """One window of time for all chips: optimistic, exact, parallel over robots.
 
-Every chip first runs the window with the light it knows of. Whoever's light changed because a neighbour
-turned out to send runs again, from a snapshot, until nothing changes any more. That ends, because a pulse
-acts on others only about a microsecond after it was sent, so each round settles at least that much more. What
-comes out does not depend on the length of windows, on the order of robots, or on threads: a round reads
-only what the round before has written.
+Every chip first runs the window with the light it knows of. Whoever's light changed because a
+neighbour turned out to send runs again, from a snapshot, until nothing changes any more. That ends,
+because a pulse acts on others only about a microsecond after it was sent, so each round settles at
+least that much more. What comes out does not depend on the length of windows, on the order of
+robots, or on threads: a round reads only what the round before has written.
 
-Receivers are described in ``avrswarm.robot.infrared``, the light's way in ``avrswarm.world.optics``; this is the place
-where chips, boards and world meet.
+Receivers are described in ``avrswarm.robot.infrared``, the light's way in
+``avrswarm.world.optics``; this is the place where chips, boards and world meet.
 """
 
 from __future__ import annotations
@@ -96,10 +96,10 @@ class Medium(NamedTuple):
 
 
 class Links(NamedTuple):
-    """Who may hear whom in this step (robot r: ``index[first[r]:first[r + 1]]``)."""
+    """Who may hear whom in this step (robot r: ``sender[first[r]:first[r + 1]]``)."""
 
     first: NDArray[np.int64]
-    index: NDArray[np.int64]
+    sender: NDArray[np.int64]
     distance_mm: NDArray[np.float64]
 
 
@@ -156,7 +156,8 @@ def make_desk(rows: int = 8192) -> Desk:
     )
 
 
-# ---- what arrives ------------------------------------------------------------------------------------
+# ---- what arrives
+# ------------------------------------------------------------------------------------
 
 
 @kernel
@@ -178,9 +179,12 @@ def _insert(desk: Desk, count: int, time: int, counts: float) -> int:
 def _message_amplitude(
     medium: Medium, sender: int, robot: int, distance_mm: float, message: int
 ) -> float:
-    """Return the amplitude of one message of ``sender`` at ``robot`` for unit power; 0 if it is lost."""
+    """Return the amplitude of a message of ``sender`` at ``robot`` for unit power; 0 if lost."""
     draw = sender << 24 | message & 0xFFFFFF
-    if medium.message_loss > 0.0 and uniform(medium.seed, Stream.OPTICS, robot, draw) < medium.message_loss:
+    if (
+        medium.message_loss > 0.0
+        and uniform(medium.seed, Stream.OPTICS, robot, draw) < medium.message_loss
+    ):
         return 0.0
     if medium.distance_noise_mm > 0.0:
         shift = gaussian(medium.seed, Stream.OPTICS, robot, draw | 1 << 48)
@@ -189,12 +193,18 @@ def _message_amplitude(
     if medium.amplitude_noise > 0.0:
         noise = gaussian(medium.seed, Stream.OPTICS, robot, draw | 2 << 48)
         counts *= max(1.0 + medium.amplitude_noise * noise, 0.0)
-    return counts * medium.transmit_gain[sender] * medium.receiver.gain[robot]
+    return float(counts * medium.transmit_gain[sender] * medium.receiver.gain[robot])
 
 
 @kernel
 def _collect_from(
-    swarm: Swarm, medium: Medium, desk: Desk, count: int, sender: int, robot: int, distance_mm: float
+    swarm: Swarm,
+    medium: Medium,
+    desk: Desk,
+    count: int,
+    sender: int,
+    robot: int,
+    distance_mm: float,
 ) -> int:
     emission = swarm.emissions[swarm.current[sender], sender]
     message = -1
@@ -223,7 +233,7 @@ def _collect(
     robot: int,
     desk: Desk,
 ) -> int:
-    """Gather all light that reaches a robot from this window on, in order of time; return the number of pulses."""
+    """Gather light that reaches a robot from this window on, by time; return its pulses."""
     front = swarm.front[robot]
     count = 0
     for number in range(front.pending_count):
@@ -231,9 +241,11 @@ def _collect(
     if medium.hear_own and swarm.emissions[swarm.current[robot], robot].count:
         count = _collect_from(swarm, medium, desk, count, robot, robot, 0.0)
     for place in range(links.first[robot], links.first[robot + 1]):
-        sender = links.index[place]
+        sender = links.sender[place]
         if swarm.emissions[swarm.current[sender], sender].count:
-            count = _collect_from(swarm, medium, desk, count, sender, robot, links.distance_mm[place])
+            count = _collect_from(
+                swarm, medium, desk, count, sender, robot, links.distance_mm[place]
+            )
     for pulse in range(first_pulse, last_pulse):
         if controller.reaches[controller.command[pulse], robot]:
             strength = controller.counts / medium.receiver.threshold[robot]
@@ -251,7 +263,8 @@ def _digest_inbox(desk: Desk, count: int) -> int:
     return digest
 
 
-# ---- one robot ---------------------------------------------------------------------------------------
+# ---- one robot
+# ---------------------------------------------------------------------------------------
 
 
 @kernel
@@ -268,7 +281,7 @@ def _begin_emission(emission: EmissionRow, sender: SenderRow) -> None:
 
 @kernel
 def _drain_log(c: ChipRow, emission: EmissionRow, period: int, base: int, base_cycle: int) -> None:
-    """Turn what the chip told since the last time into pulses and bytes; the clock is as it was then."""
+    """Turn what the chip told since the last time into pulses and bytes; its clock is unchanged."""
     for number in range(c.log_count):
         entry_ = c.log[number]
         cycle = entry_ >> 16
@@ -310,6 +323,7 @@ def _copy_front(source: FrontEndRow, target: FrontEndRow) -> None:
     target.level = source.level
     target.fall = source.fall
     target.lingering = source.lingering
+    target.unheard = source.unheard
     target.lingering_since = source.lingering_since
     target.pending_count = source.pending_count
     for number in range(source.pending_count):
@@ -322,7 +336,7 @@ def _copy_front(source: FrontEndRow, target: FrontEndRow) -> None:
 
 
 OWN_ECHO_CYCLES = 2700
-"""A listener counts as deaf this long after each pulse of its own: longer than any gap in a frame."""
+"""A listener counts as deaf this long after each own pulse: longer than any gap in a frame."""
 
 
 @kernel
@@ -351,6 +365,16 @@ def _listen(swarm: Swarm, robot: int, tape: NDArray[np.int64], first: int, rows:
 
 
 @kernel
+def _keep_pending(front: FrontEndRow, desk: Desk, first: int, count: int) -> None:
+    front.pending_count = 0
+    for number in range(first, count):
+        if front.pending_count < infrared.PENDING:
+            front.pending_time[front.pending_count] = desk.times[number]
+            front.pending_counts[front.pending_count] = desk.counts[number]
+            front.pending_count += 1
+
+
+@kernel
 def _run_robot(swarm: Swarm, medium: Medium, desk: Desk, robot: int, count: int, end: int) -> int:
     """Run one chip to world time ``end`` with the arrivals on the desk; return an ``Outcome``."""
     c = swarm.chips[robot]
@@ -368,12 +392,7 @@ def _run_robot(swarm: Swarm, medium: Medium, desk: Desk, robot: int, count: int,
         front, robot, medium.receiver, desk.times, desk.counts, due, end, tape, rows
     )
     _listen(swarm, robot, tape, front.carried_count, rows)
-    front.pending_count = 0
-    for number in range(due, count):
-        if front.pending_count < infrared.PENDING:
-            front.pending_time[front.pending_count] = desk.times[number]
-            front.pending_counts[front.pending_count] = desk.counts[number]
-            front.pending_count += 1
+    _keep_pending(front, desk, due, count)
 
     emission = swarm.emissions[1 - swarm.current[robot], robot]
     _begin_emission(emission, swarm.senders[robot])
@@ -452,7 +471,8 @@ def run_round(
         swarm.outcome[robot] = _run_robot(swarm, medium, desk, robot, arrivals, end)
 
 
-# ---- between rounds ----------------------------------------------------------------------------------
+# ---- between rounds
+# ----------------------------------------------------------------------------------
 
 
 @kernel
@@ -474,7 +494,7 @@ def close_round(
     count: int,
     marked: NDArray[np.uint8],
 ) -> int:
-    """Make a round's results valid and put into ``todo`` whoever may now hear something else; return how many."""
+    """Make a round valid; put into ``todo`` who may now hear something else; return how many."""
     for number in range(count):
         robot = todo[number]
         if swarm.outcome[robot] == Outcome.UNCHANGED or swarm.outcome[robot] == Outcome.IMAGE:
@@ -487,7 +507,7 @@ def close_round(
             if hear_own:
                 marked[robot] = 1
             for place in range(links.first[robot], links.first[robot + 1]):
-                marked[links.index[place]] = 1
+                marked[links.sender[place]] = 1
     found = 0
     for robot in range(len(marked)):
         if marked[robot]:
@@ -607,7 +627,7 @@ def find_senders(swarm: Swarm, since: int, todo: NDArray[np.int64]) -> int:
 
 @entry
 def find_fresh(swarm: Swarm, todo: NDArray[np.int64], count: int, marked: NDArray[np.uint8]) -> int:
-    """Add to the first ``count`` of ``todo`` every robot that has not run in this window; return how many."""
+    """Add to the first ``count`` of ``todo`` who has not run in this window; return how many."""
     for number in range(count):
         marked[todo[number]] = 1
     for robot in range(len(swarm.fresh)):
