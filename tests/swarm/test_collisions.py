@@ -1,4 +1,4 @@
-"""Who spoils whose message (hardware reference 4.8; firmware/README.md for our library's timings)."""
+"""Who spoils whose message (hardware reference 4.8; our library's timings: firmware/README.md)."""
 
 import numpy as np
 import pytest
@@ -124,7 +124,7 @@ def test_different_clocks_alone_end_collisions():
 
 
 def duel(cycles, apart_mm=40.0):
-    """Two speakers, robot 1 switched on so many cycles after robot 0: what becomes of their first try?
+    """Two speakers, robot 1 switched on so many cycles after robot 0: what comes of the first try?
 
     Returns frames sent (in the order of robots), and who of robots 0, 1 and a listener got one.
     """
@@ -152,7 +152,7 @@ LATER_LISTENS = [(0, 1)], [1, 2]
 
 @pytest.mark.parametrize("cycles", [0, 1, 2, 4, 6, 8, 10, 12, 14, 15])
 def test_within_fifteen_cycles_both_talk_and_nobody_hears_anything(cycles):
-    """Five cycles from the look at the comparator to the own pulse, ten for light and comparator."""
+    """Five cycles from the look at the comparator to the own pulse, ten for the light."""
     assert duel(cycles) == BOTH_TALK
 
 
@@ -206,7 +206,7 @@ class Interruption:
         self.pulses = int(sent["pulses"][0])
 
     def __call__(self, cycles):
-        """Return how many pulses the robot sent at its first try, and whether it got the message."""
+        """Return how many pulses the robot sent at its first try, and whether it heard."""
         message = {"command": "message", "type": 0, "data": list(range(9)), "repeat_s": 0}
         sent, flashed = self.run([{**message, "at_s": self.start_s + cycles * CYCLE_S}])
         sent = sent[np.abs(sent["start_s"] - self.start_s) < 0.004]

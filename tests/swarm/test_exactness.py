@@ -109,21 +109,7 @@ def test_windows_of_odd_length_give_the_same(reference, name):
     assert sim.digest() == reference(name)[1]
 
 
-@pytest.mark.parametrize(
-    "skip_idle",
-    [
-        False,
-        pytest.param(
-            True,
-            marks=pytest.mark.xfail(
-                reason="chip: for a few ms after an interrupt in a skipped loop, bytes below the stack"
-                " pointer hold the interrupt's return address instead of the loop's",
-                strict=False,
-            ),
-        ),
-    ],
-    ids=["plain", "skipping"],
-)
+@pytest.mark.parametrize("skip_idle", [False, True], ids=["plain", "skipping"])
 @pytest.mark.parametrize("name", SCENES)
 def test_digests_agree_at_every_step_on_the_way(name, skip_idle):
     """Also at moments in the middle of a message."""
