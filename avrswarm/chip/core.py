@@ -261,9 +261,11 @@ def run(
             break
         requests = c.sampled if c.sampled_at == cycle else c.requests
         if c.asleep:
-            if i_flag and c.requests & sleep.wakes(c):
+            if i_flag and requests & sleep.wakes(c):
                 cycle = sleep.wake(c, cycle)
                 idle.disturb(c, cycle)
+            elif i_flag and c.requests & sleep.wakes(c):
+                cycle += 1  # raised at this very edge: seen in the cycle that begins here
             elif c.stop_when_halted and not sleep.can_ever_wake(c, i_flag != 0):
                 reason = Stop.HALTED.value
                 break
@@ -1228,6 +1230,8 @@ def run(
                     if byte(data, SMCR) & 1:
                         if c.next_event < cycle:
                             handle_due(c, tape, cycle - 1)
+                        c.sampled = c.requests  # what the mode itself starts is seen a cycle later
+                        c.sampled_at = cycle
                         sleep.fall_asleep(c, cycle)
                         limit = -1
                     continue
