@@ -46,3 +46,25 @@ def test_command_line_examples(command, output, monkeypatch):
 def test_commands_that_the_readme_names_exist():
     for command in re.findall(r"`(tools/[\w.]+)`|^    (tools/[\w.]+)", README, re.MULTILINE):
         assert (ROOT / (command[0] or command[1])).is_file()
+
+
+PLACES = sorted(
+    set(re.findall(r"[`(]((?:avrswarm|firmware|scenes|tests|tools)/[\w./-]*)[`)]", README))
+)
+
+
+def test_there_are_places():
+    assert len(PLACES) > 10
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_places_that_the_readme_names_exist(place):
+    assert (ROOT / place).exists()
+
+
+def test_files_of_the_tour_exist():
+    tour = re.findall(r"^\| `(avrswarm/\w+/)` \| (.*) \|$", README, re.MULTILINE)
+    assert len(tour) > 5
+    for folder, text in tour:
+        for name in re.findall(r"`([\w/]+\.py)`", text):
+            assert (ROOT / folder / name).is_file(), f"{folder}{name}"
