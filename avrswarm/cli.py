@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from avrswarm.study.bench import Row
 
 DEFAULT_MAX_CYCLES = 80_000_000  # ten seconds of an 8 MHz chip
+SHOWN_FAULTS = 8
 SRAM_START = 0x100
 EXIT_INTERNAL = 70
 EXIT_INTERRUPTED = 130
@@ -121,7 +122,6 @@ def run(
     what = read_scene(scene, overrides)
     check_whole(what)  # mistakes are told before anything is compiled
 
-    from avrswarm.jit import compile_seconds
     from avrswarm.record.progress import RunProgress
     from avrswarm.record.recorded_run import run_recorded
     from avrswarm.swarm.simulation import DEFAULT_WINDOW_US, Simulation
@@ -135,9 +135,13 @@ def run(
             bar = RunProgress(what.scene.name, what.scene.seconds)
             on_progress = showing.enter_context(bar).update
         done = run_recorded(simulation, None, out, film=film, on_progress=on_progress)
-    click.echo(json.dumps(_run_figures(done, compile_seconds())) if as_json else _run_text(done))
-    for fault in done.info["faults"]:
+    click.echo(json.dumps(_run_figures(done)) if as_json else _run_text(done))
+    faults = done.info["faults"]
+    for fault in faults[:SHOWN_FAULTS]:
         click.echo(f"avrswarm: {fault['message']}", err=True)
+    if len(faults) > SHOWN_FAULTS:
+        more = len(faults) - SHOWN_FAULTS
+        click.echo(f"avrswarm: more faults in run.json: {more}", err=True)
     if done.reason == "fault":
         raise click.exceptions.Exit(ChipFault.exit_code)
     if done.reason == "interrupted":
@@ -386,13 +390,13 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     sys.exit(code)
 
 
-def _run_figures(done: RecordedRun, compile_s: float) -> dict[str, Any]:
+def _run_figures(done: RecordedRun) -> dict[str, Any]:
     info = done.info
     return {
         "run": str(done.folder),
         "simulated_s": info["simulated_s"],
         "wall_s": info["wall_s"],
-        "compile_s": round(compile_s, 3),
+        "compile_s": info["compile_s"],
         "realtime_factor": info["realtime_factor"],
         "digest": info["digest"],
         "faults": info["faults"],

@@ -88,7 +88,8 @@ class TestRun:
         assert found["faults"] == []
         assert len(found["digest"]) == 64
         assert found["wall_s"] > 0
-        assert found["compile_s"] >= 0
+        info = read_run(found["run"]).info
+        assert all(found[name] == info[name] for name in ("compile_s", "wall_s", "digest"))
 
     def test_run_folder(self, scene, tmp_path, capfd):
         code, *_ = run("run", scene, "--out", tmp_path / "a", "--seed", 5, capfd=capfd)
@@ -205,6 +206,14 @@ class TestFaults:
         assert [fault["robot"] for fault in found["faults"]] == [2]
         assert "undefined opcode" in found["faults"][0]["message"]
         assert "robot 2" in messages
+
+    def test_many_faults_are_not_all_told(self, faulty, capfd):
+        places = "[[200,0],[240,0],[280,0],[320,0],[360,0],[200,60],[240,60],[280,60],[320,60]]"
+        option = f"robots.1.placement.points_mm={places}"
+        code, _, messages = run("run", faulty, "--set", option, capfd=capfd)
+        assert code == 0
+        assert messages.count("undefined opcode") == 8
+        assert "more faults in run.json: 1\n" in messages
 
     def test_a_robot_stops_the_run(self, faulty, capfd):
         options = ["--set", "scene.on_fault=stop_run"]

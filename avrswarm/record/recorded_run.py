@@ -86,11 +86,11 @@ def run_recorded(
         except ChipFault:
             reason = "fault"
         except BaseException:
-            recorder.finish("error", compile_seconds() - compiled_s)
+            recorder.finish("error", compile_seconds() - compiled_s, compiled_s)
             raise
         if pressed:
             reason = "interrupted"
-    recorder.finish(reason, compile_seconds() - compiled_s)
+    recorder.finish(reason, compile_seconds() - compiled_s, compiled_s)
     assert recorder.folder is not None
     return RecordedRun(reason, recorder.folder, recorder.info)
 

@@ -218,7 +218,9 @@ class RunRecorder:
             if flush:
                 self._flush()
 
-    def finish(self, reason: str = "finished", compile_s: float = 0.0) -> Path:
+    def finish(
+        self, reason: str = "finished", compile_s: float = 0.0, compiled_before_s: float = 0.0
+    ) -> Path:
         """Write all that is left, then the pictures; return the folder.
 
         Parameters
@@ -227,6 +229,8 @@ class RunRecorder:
             Why the run ended: ``finished``, ``interrupted``, ``fault``, ``error`` or other words.
         compile_s
             Part of the time since ``start`` that went into compiling; not counted as speed.
+        compiled_before_s
+            Time that went into compiling before ``start``; only told.
         """
         assert self.folder is not None, "finish before start"
         with _interrupt_later():
@@ -247,7 +251,7 @@ class RunRecorder:
                 "reason": reason,
                 "ended": _now(),
                 "wall_s": round(wall_s, 3),
-                "compile_s": round(compile_s, 3),
+                "compile_s": round(compiled_before_s + compile_s, 3),
                 "realtime_factor": round(simulated_s / wall_s, 4) if wall_s > 0 else None,
                 "digest": simulation.digest(),
             }
