@@ -8,7 +8,7 @@ Two decorators mark compiled functions:
 
 numba's own cache looks only at the file of the cached function and would serve stale code after an
 edit in another module. The cache therefore lives in a folder named by a digest of every source file
-of the package: any edit anywhere starts an empty one.
+that compiled code can depend on: an edit in any of them starts an empty one.
 
 ``NUMBA_DISABLE_JIT=1`` and ``NUMBA_BOUNDSCHECK=1`` work as usual; the latter gets its own cache
 folder.
@@ -42,10 +42,17 @@ JIT_DISABLED = bool(_config.DISABLE_JIT)
 """True under ``NUMBA_DISABLE_JIT=1``: kernels run as plain Python, a thousand times slower."""
 
 
+NEVER_COMPILED = ("record", "study", "cli.py")
+"""Parts of the package that hold no compiled code, and that no module with compiled code imports
+(tests see to both): an edit there leaves the cache as it is."""
+
+
 def source_digest() -> str:
-    """Return a digest of every Python source of the package and of numba's version."""
+    """Return a digest of all sources that compiled code can depend on, and of numba's version."""
     digest = hashlib.sha256(f"numba {numba.__version__} boundscheck {_config.BOUNDSCHECK}".encode())
     for path in sorted(PACKAGE.rglob("*.py")):
+        if path.relative_to(PACKAGE).parts[0] in NEVER_COMPILED:
+            continue
         digest.update(str(path.relative_to(PACKAGE)).encode() + b"\0")
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

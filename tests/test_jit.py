@@ -93,6 +93,20 @@ def test_an_edit_in_any_module_is_seen(package):
     assert shown(package) == (103, 1)
 
 
+def test_parts_that_the_digest_leaves_out_have_no_compiled_code():
+    """tests/test_import_order.py sees to it that nothing else imports them."""
+    left_out = [ROOT / "avrswarm" / name for name in jit.NEVER_COMPILED]
+    sources = [
+        path for part in left_out for path in ([part] if part.is_file() else part.rglob("*.py"))
+    ]
+    assert len(sources) > 10
+    for path in sources:
+        text = path.read_text()
+        assert "@kernel" not in text, path
+        assert "@entry" not in text, path
+        assert "njit" not in text, path
+
+
 def test_few_old_caches_are_kept(package):
     for added in range(10):
         (package / "inner" / "kernels.py").write_text(KERNELS.format(added=added))

@@ -80,49 +80,64 @@ def differences(chip, reference, everything):
     return found
 
 
-def distance(choose):
-    """Steps to the next checkpoint: mostly few, sometimes enough for the package to skip far."""
-    longest = choose.choice((4, 20, 20, 200, 3000, 20_000))
-    return choose.randint(1, longest)
+NEAR = (4, 40, 100)  # longest number of steps between two checkpoints
+FAR = (200, 3000, 20_000)
 
 
-def run_side_by_side(case, fine_from=None):
-    """Run both and compare at random checkpoints, from cycle `fine_from` on after every step.
+class Runner:
+    """The package on its way from checkpoint to checkpoint."""
 
-    Gives the cycle of the last good checkpoint, the differences at the first bad one, and the last
-    steps before it.
+    def __init__(self, case, distances):
+        self.chip = make_chip(case.words, case.stimuli, case.eeprom)
+        self.choose = random.Random(case.seed)
+        self.distances = distances
+        self.left = 1  # steps of the reference to the next checkpoint
+        self.count = 0
+        self.last_good = 0
+
+    def check(self, reference, everything):
+        """Go to where the reference is and compare."""
+        self.left = self.choose.randint(1, self.choose.choice(self.distances))
+        self.count += 1
+        self.chip.run(cycles=reference.cycle - self.chip.cycle)
+        found = differences(self.chip, reference, everything or self.count % 8 == 0)
+        if not found:
+            self.last_good = reference.cycle
+        return found
+
+
+def run_side_by_side(case, plan, fine_from=None):
+    """Run the reference once and a package chip for each entry of `plan` beside it.
+
+    Each is compared at random checkpoints and at the end, from cycle `fine_from` on after every
+    step.  Gives the cycle of the last good checkpoint, the differences at the first bad one, and
+    the last steps before it.
     """
-    choose = random.Random(case.seed)
     reference = RefChip(case.words, case.stimuli, case.eeprom)
-    chip = make_chip(case.words, case.stimuli, case.eeprom)
+    runners = [Runner(case, distances) for distances in plan]
     steps = deque(maxlen=25)
-    last_good, left, count = 0, 0, 0
-    while reference.cycle < case.cycles:
+    while reference.cycle < case.cycles and reference.sp >= 0x780:  # or it has gone wild
         steps.append((reference.cycle, reference.pc))
         reference.step()
-        if reference.sp < 0x780:
-            break  # the stack grows into the data: the program has gone wild
-        left -= 1
-        fine = fine_from is not None and reference.cycle >= fine_from
-        if reference.asleep or (left > 0 and not fine):
-            continue
-        left = distance(choose)
-        count += 1
-        chip.run(cycles=reference.cycle - chip.cycle)
-        found = differences(chip, reference, everything=fine or count % 8 == 0)
-        if found:
-            return last_good, found, steps
-        last_good = reference.cycle
-    return last_good, [], steps
+        ends = reference.cycle >= case.cycles
+        fine = ends or (fine_from is not None and reference.cycle >= fine_from)
+        for runner in runners:
+            runner.left -= 1
+            if (runner.left > 0 or reference.asleep) and not fine:
+                continue
+            found = runner.check(reference, everything=fine)
+            if found:
+                return runner.last_good, found, steps
+    return case.cycles, [], steps
 
 
 def compare(case):
     """Raise `Difference` with a report if package and reference do not agree on a program."""
-    last_good, found, steps = run_side_by_side(case)
+    last_good, found, steps = run_side_by_side(case, (NEAR, FAR))
     if not found:
         return
     note = "(only when run from there in one go)"
-    good, found_fine, steps_fine = run_side_by_side(case, fine_from=last_good)
+    good, found_fine, steps_fine = run_side_by_side(case, (NEAR,), fine_from=last_good)
     if found_fine:
         last_good, found, steps, note = good, found_fine, steps_fine, ""
     lines = {address: text for address, text in case.listing if not text.endswith(":")}

@@ -16,11 +16,11 @@ from tests.reference import assemble as asm
 from tests.reference.generate import Case, generate
 from tests.reference.rows import ROWS
 
-from . import waiting_programs
+from . import former_faults, waiting_programs
 from .lockstep import compare, make_chip
 
 FIRST = int(os.environ.get("AVRSWARM_REFERENCE_FIRST_SEED", "0"))
-SEEDS = int(os.environ.get("AVRSWARM_REFERENCE_SEEDS", "80"))
+SEEDS = int(os.environ.get("AVRSWARM_REFERENCE_SEEDS", "60"))
 
 
 class ChipView:
@@ -82,6 +82,11 @@ WAITING = (
 @pytest.mark.parametrize("name", waiting_programs.PROGRAMS)
 def test_what_is_waited_for(name, clock):
     compare(waiting_programs.build(name, clock))
+
+
+@pytest.mark.parametrize("name", former_faults.PROGRAMS)
+def test_former_fault(name):
+    compare(former_faults.build(name))
 
 
 def test_watchdog_and_power_down():

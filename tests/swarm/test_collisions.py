@@ -78,6 +78,20 @@ def test_the_middle_robot_itself_hears_nothing():
     assert yellow[0.01] > 50
 
 
+def test_light_from_beyond_the_range_spoils_nothing():
+    """The other speaker, 101 mm from the listener and hidden from the first, is too weak for it."""
+    for apart_us in (0, 10, 20, 28, 31, 33):
+        scene = make_scene(
+            group("speaker", (-40, 0)),
+            group("listener", (0, 0)),
+            group("speaker", (101.0, 0), start_delay_s=apart_us * 1e-6),
+            optics={"preset": "ideal"},
+            spread=ONE_CLOCK,
+        )
+        sent, heard = run_and_listen(simulate(scene), 2.0)
+        assert (messages(heard)["robot"] == 1).sum() == (sent["robot"] == 0).sum() >= 2
+
+
 # ---- in unison -----------------------------------------------------------------------------------
 
 
