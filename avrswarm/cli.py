@@ -237,6 +237,26 @@ def info(firmware: str, as_json: bool) -> None:
     click.echo(json.dumps(found) if as_json else _info_text(found))
 
 
+@cli.command("vars")
+@_FIRMWARE
+@_JSON
+def variables(firmware: str, as_json: bool) -> None:
+    """List the variables of a firmware with their C types: what scenes and scripts can watch.
+
+    FIRMWARE is an ELF file with debug information, or a .hex file with that ELF file beside it. The
+    names go into [record] watch of a scene, or into simulation.robots[0].vars["name"] in Python.
+
+    \b
+    Example:
+      avrswarm vars firmware.elf
+    """
+    from avrswarm.program import load_program, with_debug_information
+    from avrswarm.study.firmware import describe_variables
+
+    found = describe_variables(with_debug_information(load_program(firmware)))
+    click.echo(json.dumps({"variables": found}) if as_json else _variables_text(found))
+
+
 @cli.command()
 @_FIRMWARE
 def disasm(firmware: str) -> None:
@@ -524,6 +544,23 @@ def _opened(path: str, mode: str) -> Any:
         return open(path, mode, encoding=None if "b" in mode else "utf-8")
     except OSError as error:
         raise RecordError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _variables_text(found: list[dict[str, Any]]) -> str:
+    rows = []
+    for variable in found:
+        place = f"{variable['space']} {variable['address']:#06x}"
+        where = f"{variable['file']}:{variable['line']}"
+        rows.append((variable["name"], variable["type"], place, where))
+        parts = variable["parts"]
+        if [part["path"] for part in parts] != [variable["name"]]:
+            rows += [(f"  {part['path']}", part["type"], "", "") for part in parts]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    lines = [
+        "  ".join([*(text.ljust(width) for text, width in zip(row, widths, strict=False)), row[3]])
+        for row in rows
+    ]
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def _info_text(found: dict[str, Any]) -> str:

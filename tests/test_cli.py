@@ -26,7 +26,7 @@ def loop(tmp_path):
     return write_hex(tmp_path, data(0, RJMP_SELF), END)
 
 
-@pytest.mark.parametrize("command", [[], ["info"], ["disasm"], ["exec"]])
+@pytest.mark.parametrize("command", [[], ["info"], ["disasm"], ["exec"], ["vars"]])
 def test_help_has_an_example(command, capfd):
     code, output, _ = run(*command, "--help", capfd=capfd)
     assert code == 0
@@ -44,7 +44,7 @@ def test_wrong_call_is_2(arguments, capfd):
     assert "Error" in messages
 
 
-@pytest.mark.parametrize("command", ["info", "disasm", "exec"])
+@pytest.mark.parametrize("command", ["info", "disasm", "exec", "vars"])
 def test_bad_input_is_3(command, tmp_path, capfd):
     code, output, messages = run(command, tmp_path / "none.hex", capfd=capfd)
     assert code == 3
@@ -176,3 +176,26 @@ class TestExec:
         code, _, messages = run("exec", loop, "--vcd", tmp_path / "no" / "x.vcd", capfd=capfd)
         assert code == 3
         assert "cannot be written" in messages
+
+
+@pytest.mark.needs_avr_gcc
+def test_vars(tmp_path, capfd):
+    elf = compile_firmware(tmp_path, "-gdwarf-4")
+    code, output, _ = run("vars", elf, capfd=capfd)
+    assert code == 0
+    lines = {line.split()[0]: line for line in output.splitlines()}
+    assert "struct node*" in lines["neighbours[0..3].next"]
+    assert "float" in lines["mydata.grid[0..2][0..1]"]
+    assert "EEPROM 0x0000" in lines["saved"]
+    assert "firmware.c:" in lines["helper::calls"]
+    _, output, _ = run("vars", elf, "--json", capfd=capfd)
+    found = {one["name"]: one for one in json.loads(output)["variables"]}
+    assert found["neighbours"]["bytes"] == 48
+    assert [part["path"] for part in found["flag"]["parts"]] == ["flag"]
+
+
+def test_vars_without_debug_information(loop, capfd):
+    code, output, messages = run("vars", loop, capfd=capfd)
+    assert code == 2
+    assert output == ""
+    assert "no debug information in it; give an .elf file" in messages

@@ -13,7 +13,16 @@ Addresses are byte addresses, everywhere. Read next: `avrswarm.isa`.
 """
 
 from avrswarm.program.image import Fuses, Program
-from avrswarm.program.load import load_eeprom, load_program
+from avrswarm.program.load import load_eeprom, load_program, with_debug_information
 from avrswarm.program.symbols import Kind, Symbol, Symbols
 
-__all__ = ["Fuses", "Kind", "Program", "Symbol", "Symbols", "load_eeprom", "load_program"]
+__all__ = [
+    "Fuses",
+    "Kind",
+    "Program",
+    "Symbol",
+    "Symbols",
+    "load_eeprom",
+    "load_program",
+    "with_debug_information",
+]

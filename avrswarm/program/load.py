@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import numpy as np
+
 from avrswarm.errors import ProgramError
 from avrswarm.program.elffile import read_elf
 from avrswarm.program.hexfile import read_hex
@@ -35,6 +37,17 @@ def load_program(path: str | os.PathLike[str]) -> Program:
     if _looks_like_hex(content):
         return _program(_from_hex(content, str(source)), source, Symbols(), elf=None)
     raise ProgramError(f"{source}: {_what_it_is(content)}")
+
+
+def with_debug_information(program: Program) -> Program:
+    """Return the program with names and types, from the ELF file beside its .hex if need be."""
+    if program.elf is not None or program.source is None:
+        return program
+    try:
+        other = load_program(program.source.with_suffix(".elf"))
+    except ProgramError:
+        return program
+    return other if np.array_equal(other.flash, program.flash) else program
 
 
 def load_eeprom(path: str | os.PathLike[str]) -> dict[int, int]:

@@ -6,7 +6,8 @@
 ``run.json``             resolved scene, seed, versions, firmware digests; state digest, speed and
                          faults once the run has ended, ``"state": "running"`` before
 ``trajectory.parquet``   time_s, robot, x_mm, y_mm, heading_rad, led (r | g << 2 | b << 4),
-                         duty_left, duty_right, and the variables that the scene watches
+                         duty_left, duty_right
+``watch.parquet``        time_s, robot, and the variables that the scene watches, if any
 ``frames.parquet``       every frame sent: start and end, sender, its place, whether it was
                          complete, how many robots were in earshot and how many received it
 ``messages.parquet``     every frame at every robot in earshot, and its fate (`fates.Fate`); what
@@ -91,6 +92,8 @@ TRAJECTORY_SCHEMA = pa.schema(
         ("duty_right", pa.uint8()),
     ]
 )
+WATCH_SCHEMA = pa.schema([("time_s", pa.float64()), ("robot", pa.int32())])
+"""The columns before those of the watched variables."""
 OBJECTS_SCHEMA = pa.schema(
     [
         ("time_s", pa.float64()),
@@ -188,8 +191,9 @@ class RunRecorder:
         folder = _make_folder(self._wanted_folder, simulation.scene.scene.name)
         self.folder = folder
         self._ledger = Ledger(self._count, Earshot.of(simulation.scene, simulation.traits))
-        self._trajectory_schema = pa.schema([*TRAJECTORY_SCHEMA, *self._watch.fields])
-        self._trajectory = GrowingTable(folder / "trajectory.parquet", self._trajectory_schema)
+        self._trajectory = GrowingTable(folder / "trajectory.parquet", TRAJECTORY_SCHEMA)
+        self._watch_schema = pa.schema([*WATCH_SCHEMA, *self._watch.fields])
+        self._watched = GrowingTable(folder / "watch.parquet", self._watch_schema)
         self._objects = GrowingTable(folder / "objects.parquet", OBJECTS_SCHEMA)
         self._frames = GrowingTable(folder / "frames.parquet", FRAMES_SCHEMA)
         self._messages = GrowingTable(folder / "messages.parquet", MESSAGES_SCHEMA)
@@ -245,6 +249,8 @@ class RunRecorder:
                 table.close()
             if self._discs:
                 self._objects.close()
+            if len(self._watch.robots):
+                self._watched.close()
             simulated_s = simulation.time_s - self._start_s
             self.info |= {
                 "state": "ended",
@@ -335,13 +341,17 @@ class RunRecorder:
             np.stack(column)
             for column in zip(*(sample.columns for sample in self._samples), strict=True)
         )
-        watched = zip(*(sample.watched for sample in self._samples), strict=True)
         n = self._count
         robots = np.tile(np.arange(n, dtype=np.int32), len(times))
         columns: list[Any] = [np.repeat(times, n), robots, x[:, :n].ravel(), y[:, :n].ravel()]
         columns += [values.ravel() for values in (heading, colour, left, right)]
-        columns += [pa.chunked_array(list(values)) for values in watched]
-        self._trajectory.append(pa.table(columns, schema=self._trajectory_schema))
+        self._trajectory.append(pa.table(columns, schema=TRAJECTORY_SCHEMA))
+        if len(self._watch.robots):
+            watched = zip(*(sample.watched for sample in self._samples), strict=True)
+            numbers = self._watch.robots.astype(np.int32)
+            columns = [np.repeat(times, len(numbers)), np.tile(numbers, len(times))]
+            columns += [pa.chunked_array(list(values)) for values in watched]
+            self._watched.append(pa.table(columns, schema=self._watch_schema))
         if self._discs:
             numbers = np.array(list(self._discs.values()), np.int32)
             bodies = n + np.array(list(self._discs))
@@ -402,12 +412,12 @@ class Run:
         return f"<Run {self.path}: {self.info['robots']} robots, {self.info['simulated_s']} s>"
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return ``trajectory``, ``messages``, ``frames`` or ``objects`` as an Arrow table."""
+        """Return a table, such as ``trajectory``, ``messages`` or ``watch``, as an Arrow table."""
         try:
             table = read_growing(self.path / f"{name}.parquet", columns)
         except FileNotFoundError:
             schema = _SCHEMAS.get(name)
-            if schema is None or (self.info["state"] == "ended" and name != "objects"):
+            if schema is None or (self.info["state"] == "ended" and name not in _OPTIONAL):
                 raise RecordError(f"{self.path}: has no table '{name}'") from None
             empty = schema.empty_table()  # nothing was recorded yet
             return empty if columns is None else empty.select(columns)
@@ -438,6 +448,11 @@ class Run:
     def objects(self) -> pd.DataFrame:
         """Where pushable discs were."""
         return self._frame("objects")
+
+    @cached_property
+    def watch(self) -> pd.DataFrame:
+        """Variables of the firmware that the scene watches."""
+        return self._frame("watch")
 
     @cached_property
     def uart(self) -> dict[int, str]:
@@ -488,7 +503,10 @@ _SCHEMAS = {
     "messages": MESSAGES_SCHEMA,
     "frames": FRAMES_SCHEMA,
     "objects": OBJECTS_SCHEMA,
+    "watch": WATCH_SCHEMA,
 }
+_OPTIONAL = ("objects", "watch")
+"""Tables that a run has only where there is something to put in."""
 
 
 def read_run(path: str | Path) -> Run:

@@ -1,7 +1,8 @@
 """Variables of the firmware, looked up in the robots' memories while a run goes on.
 
 Names and types come from the debug information of an ELF file. A robot that was given a ``.hex``
-file is served by the ``.elf`` file next to it, if both hold the same program.
+file is served by the ``.elf`` file next to it, if both hold the same program. Each variable becomes
+a column with its own type: an ``int16_t`` is a 16-bit integer there, a ``_Bool`` a truth value.
 """
 
 from __future__ import annotations
@@ -13,104 +14,135 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from avrswarm.errors import AvrSwarmError, UsageError
-from avrswarm.program import Program, load_program
+from avrswarm.errors import UsageError
+from avrswarm.program import Program, with_debug_information
 from avrswarm.program.space import Space
-from avrswarm.program.variables import Scalar
+from avrswarm.program.variables import Encoding, Place, Scalar
 from avrswarm.scene.model import Scene
 
 
 class _Group(NamedTuple):
-    """Robots of one program, and where the variable lies in it."""
+    """Robots of one program (as places in the list of chosen ones), and where the variable lies."""
 
     robots: NDArray[np.int64]
-    address: int
+    place: Place
     dtype: np.dtype[Any]
-    shift: int
-    bits: int
 
 
 class _Watched(NamedTuple):
     name: str
     groups: list[_Group]
-    is_float: bool
+    dtype: np.dtype[Any]
 
 
 class Watch:
-    """The variables that a scene wants to be kept with the trajectory.
+    """The variables that a scene wants to be kept.
 
     Parameters
     ----------
     scene
-        ``record.watch`` names them: ``mydata.gradient``, ``neighbours[3].dist``.
+        ``record.watch`` names them: ``mydata.gradient``, ``neighbours[3].dist``;
+        ``record.watch_robots`` says whose, default: everybody's.
     programs
         What each robot runs. A robot whose program lacks a variable has no value for it.
+
+    Attributes
+    ----------
+    robots
+        The robots that are looked at.
     """
 
     def __init__(self, scene: Scene, programs: Sequence[Program]) -> None:
-        self._count = len(programs)
-        self._watched = []
-        robots: dict[str, list[int]] = {}
+        wanted = scene.record.watch
+        self.robots = _chosen(scene, len(programs)) if wanted else np.zeros(0, np.int64)
+        members: dict[str, list[int]] = {}
         by_digest: dict[str, Program] = {}
-        for number, program in enumerate(programs if scene.record.watch else ()):
-            robots.setdefault(program.digest, []).append(number)
+        for number, robot in enumerate(self.robots.tolist()):
+            program = programs[robot]
+            members.setdefault(program.digest, []).append(number)
             by_digest.setdefault(program.digest, program)
-        known = {digest: _with_symbols(program) for digest, program in by_digest.items()}
-        for name in scene.record.watch:
+        known = {digest: with_debug_information(one) for digest, one in by_digest.items()}
+        self._watched = []
+        for name in wanted:
             groups, reasons = [], []
             for digest, program in known.items():
                 try:
-                    groups.append(_locate(program, name, np.array(robots[digest])))
+                    place = locate_number(program, name)
                 except UsageError as error:
                     reasons.append(str(error))
+                else:
+                    groups.append(_Group(np.array(members[digest]), place, dtype_of(place)))
             if not groups:
                 raise scene.error("record.watch", reasons[0])
-            is_float = any(group.dtype.kind == "f" for group in groups)
-            self._watched.append(_Watched(name, groups, is_float))
+            dtype = np.result_type(*(group.dtype for group in groups))
+            self._watched.append(_Watched(name, groups, dtype))
 
     @property
     def fields(self) -> list[pa.Field]:
-        """Columns that the trajectory gets."""
-        return [
-            pa.field(item.name, pa.float64() if item.is_float else pa.int64())
-            for item in self._watched
-        ]
+        """One column for each variable."""
+        return [pa.field(item.name, pa.from_numpy_dtype(item.dtype)) for item in self._watched]
 
     def read(self, memory: NDArray[np.uint8]) -> list[pa.Array]:
-        """Return the values of all robots now, one array for each variable."""
+        """Return the values of the chosen robots now, one array for each variable."""
         columns = []
         for item in self._watched:
-            values = np.zeros(self._count, np.float64 if item.is_float else np.int64)
-            missing = np.ones(self._count, bool)
+            values = np.zeros(len(self.robots), item.dtype)
+            missing = np.ones(len(self.robots), bool)
             for group in item.groups:
-                end = group.address + group.dtype.itemsize
-                found = np.ascontiguousarray(memory[group.robots, group.address : end])
-                numbers = found.view(group.dtype)[:, 0]
-                if group.bits:
-                    numbers = numbers >> group.shift & ((1 << group.bits) - 1)
-                values[group.robots] = numbers
+                end = group.place.address + group.place.size
+                rows = memory[self.robots[group.robots], group.place.address : end]
+                values[group.robots] = _numbers(rows, group)
                 missing[group.robots] = False
             columns.append(pa.array(values, mask=missing))
         return columns
 
 
-def _locate(program: Program, name: str, robots: NDArray[np.int64]) -> _Group:
+def locate_number(program: Program, name: str) -> Place:
+    """Return where a number in RAM lies; UsageError if that is not what the name leads to."""
     place = program.variables.place(name)
     if place.space is not Space.DATA:
         raise UsageError(f"'{name}' lies in {place.space}, only variables in RAM can be watched")
-    if not isinstance(place.type, Scalar) or not place.format:
+    if not isinstance(place.type, Scalar) or not place.type.is_number:
         raise UsageError(f"'{name}' is a {place.type.name}, not a number; name a part of it")
-    letter = place.format.replace("c", "B")
-    return _Group(robots, place.address, np.dtype(letter), place.shift, place.bits)
+    return place
 
 
-def _with_symbols(program: Program) -> Program:
-    """Return the program with debug information, from the ELF file beside it if need be."""
-    if program.elf is not None or program.source is None:
-        return program
-    beside = program.source.with_suffix(".elf")
-    try:
-        other = load_program(beside)
-    except (AvrSwarmError, OSError):
-        return program
-    return other if np.array_equal(other.flash, program.flash) else program
+def dtype_of(place: Place) -> np.dtype[Any]:
+    """Return the type of a number's column: its own, or the next larger one for 24 bits."""
+    kind = place.type
+    assert isinstance(kind, Scalar)
+    if kind.encoding is Encoding.BOOLEAN:
+        return np.dtype(np.bool_)
+    if kind.encoding is Encoding.FLOAT:
+        return np.dtype(kind.format)
+    size = next(size for size in (1, 2, 4, 8) if size >= kind.size)
+    return np.dtype(f"{'i' if kind.encoding is Encoding.SIGNED else 'u'}{size}")
+
+
+def _chosen(scene: Scene, count: int) -> NDArray[np.int64]:
+    robots = scene.record.watch_robots
+    for robot in robots:
+        if robot >= count:
+            raise scene.error(
+                "record.watch_robots", f"there is no robot {robot}; robots are 0 to {count - 1}"
+            )
+    return np.array(sorted(set(robots)) or range(count), np.int64)
+
+
+def _numbers(rows: NDArray[np.uint8], group: _Group) -> NDArray[Any]:
+    """Return the numbers that rows of bytes, lowest first, stand for."""
+    if group.dtype.kind == "f":
+        floats: NDArray[Any] = np.ascontiguousarray(rows).view(group.dtype)[:, 0]
+        return floats
+    place = group.place
+    assert isinstance(place.type, Scalar)
+    whole = np.zeros(len(rows), np.uint64)
+    for number in range(rows.shape[1]):
+        whole |= rows[:, number].astype(np.uint64) << np.uint64(8 * number)
+    # The value's highest bit goes to the top and back down: an arithmetic shift keeps its sign.
+    bits = place.bits or 8 * place.type.size
+    up, down = np.uint64(64 - bits - place.shift), np.uint64(64 - bits)
+    whole <<= up
+    if group.dtype.kind == "i":
+        return (whole.view(np.int64) >> down.astype(np.int64)).astype(group.dtype)
+    return (whole >> down).astype(group.dtype)

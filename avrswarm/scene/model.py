@@ -670,7 +670,11 @@ class Record(Section):
     uart: bool = Field(default=True, description="keep what robots print")
     pictures: bool = Field(default=True, description="draw pictures at the end")
     watch: list[str] = Field(
-        default=[], description="variables of the firmware to keep with the trajectory"
+        default=[],
+        description="variables of the firmware to keep in watch.parquet, as often as positions",
+    )
+    watch_robots: list[Annotated[int, Field(ge=0)]] = Field(
+        default=[], description="robots whose variables are kept; default: all"
     )
     waveforms: list[int] = Field(default=[], description="robots whose pins are kept as waveforms")
     film_fps: float = Field(default=25.0, gt=0, le=120, description="pictures per second of a film")

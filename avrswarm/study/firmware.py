@@ -1,15 +1,18 @@
-"""What is in this firmware? Memory use and interrupt vectors, without running it."""
+"""What is in this firmware? Memory use, interrupt vectors and variables, without running it."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from avrswarm.chip.vectors import Vector
+from avrswarm.errors import UsageError
 from avrswarm.isa.disassemble import disassemble_word
 from avrswarm.program import Program
 from avrswarm.program.space import EEPROM_BYTES, FLASH_BYTES, Space
+from avrswarm.program.variables import Array, Scalar, Type
 
 SRAM_START = 0x100
 SRAM_BYTES = 2048
@@ -85,6 +88,51 @@ def describe_firmware(program: Program) -> dict[str, Any]:
             for symbol in program.symbols
         ],
     }
+
+
+def describe_variables(program: Program) -> list[dict[str, Any]]:
+    """Return every variable with its parts, in the form that ``avrswarm vars --json`` prints.
+
+    ``parts`` are the numbers in it that can be watched; ``[0..3]`` stands for any of four indices.
+
+    Raises
+    ------
+    UsageError
+        The program carries no debug information.
+    """
+    if not len(program.variables):
+        raise UsageError(
+            f"{program.name}: no debug information in it; give an .elf file that was compiled with"
+            " -gdwarf-4, or put it beside the .hex"
+        )
+    return [
+        {
+            "name": variable.path,
+            "type": variable.type.name,
+            "bytes": variable.type.size,
+            "address": variable.address,
+            "space": variable.space.value,
+            "file": variable.file,
+            "line": variable.line,
+            "parts": [
+                {"path": path, "type": kind.name, "bytes": kind.size}
+                for path, kind in _parts(variable.path, variable.type)
+            ],
+        }
+        for variable in program.variables
+    ]
+
+
+def _parts(path: str, kind: Type) -> Iterator[tuple[str, Scalar]]:
+    """Yield the path and type of every number in a variable."""
+    if isinstance(kind, Scalar):
+        yield path, kind
+    elif isinstance(kind, Array):
+        last = f"..{kind.count - 1}" if kind.count > 1 else ""
+        yield from _parts(f"{path}[0{last}]", kind.element)
+    else:
+        for member in kind.members:
+            yield from _parts(f"{path}.{member.name}", member.type)
 
 
 def _memory(ranges: list[Any], size: int) -> dict[str, Any]:

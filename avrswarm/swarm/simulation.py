@@ -35,7 +35,9 @@ from avrswarm.chip.kernels import Bench, bench
 from avrswarm.chip.state import TIME_UNITS_PER_SECOND, Source, allocate
 from avrswarm.errors import ChipFault, RecordError, SceneError, UsageError
 from avrswarm.isa.decode import FLASH_WORDS, decode_image
-from avrswarm.program import Program, load_program
+from avrswarm.program import Program, load_program, with_debug_information
+from avrswarm.program.space import Space
+from avrswarm.program.variables import Values
 from avrswarm.robot import battery as battery_model
 from avrswarm.robot import infrared, led, motors, sensors
 from avrswarm.robot.infrared import FRONT_END_DTYPE, LED_PINS, MICROVOLTS_PER_COUNT, Receiver
@@ -100,6 +102,22 @@ class Robot:
     def program(self) -> Program:
         """What was flashed."""
         return self._simulation._program_of(self.index)
+
+    @property
+    def vars(self) -> Values:
+        """C variables of its firmware by name, ``mydata.gradient`` or ``neighbours[3].dist``.
+
+        Values are those of now: numbers, lists for arrays, dicts for structs.
+        """
+        chip = self.chip
+        program = self._simulation._with_names(self.program)
+
+        def content_of(space: Space) -> bytes:
+            if space is Space.EEPROM:
+                return chip.eeprom.tobytes()
+            return (chip.data if space is Space.DATA else chip.flash.astype("<u2")).tobytes()
+
+        return Values(program.variables, content_of)
 
     @property
     def uid(self) -> int:
@@ -208,6 +226,7 @@ class Simulation:
         self._time = 0  # units
         self._step = 0
         self._uart: list[tuple[int, bytes]] = []
+        self._named_programs: dict[str, Program] = {}
         self.faults: list[tuple[int, str]] = []
         self._build(skip_idle)
 
@@ -563,6 +582,12 @@ class Simulation:
     def _program_of(self, robot: int) -> Program:
         program: Program = self.programs[self._program_index[robot]]
         return program
+
+    def _with_names(self, program: Program) -> Program:
+        """Return the program with its variables' names and types."""
+        if program.digest not in self._named_programs:
+            self._named_programs[program.digest] = with_debug_information(program)
+        return self._named_programs[program.digest]
 
     def _chip(self, robot: int) -> Chip:
         image = int(self.chips[robot].image)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from avrswarm.errors import RecordError, SceneError
@@ -119,7 +120,7 @@ def test_pushable_discs_are_followed(tmp_path):
     assert len(run.stage.objects) == 3
 
 
-def test_watched_variables_come_with_the_trajectory(tmp_path):
+def test_watched_variables_have_a_table(tmp_path):
     groups = [
         {"firmware": name, "placement": {"kind": "at", "points_mm": [[100.0 * k, 0.0]]}}
         for k, name in enumerate(["gradient", "blink", "gradient"])
@@ -131,10 +132,32 @@ def test_watched_variables_come_with_the_trajectory(tmp_path):
     simulation.chips.memory[0, address : address + 2] = [0x34, 0x12]
     simulation.chips.memory[2, address] = 7
     _, folder = record(tmp_path / "run", simulation=simulation, steps=10)
-    values = read_run(folder).trajectory.own_gradient
+    values = read_run(folder).watch.own_gradient
+    assert read_run(folder).table("watch").schema.field("own_gradient").type == pa.uint16()
     assert values[0] == 0x1234
     assert np.isnan(values[1])
     assert values[2] == 7
+
+
+def test_variables_of_chosen_robots(tmp_path):
+    robots = [{"firmware": "gradient", "count": 4, "placement": {"kind": "line"}}]
+    wanted = {"watch": ["kilo_ticks"], "watch_robots": [2, 0], "pictures": False}
+    simulation = FakeSimulation(make_scene([], robots=robots, record=wanted))
+    _, folder = record(tmp_path / "run", simulation=simulation, steps=10)
+    assert read_run(folder).watch.robot.unique().tolist() == [0, 2]
+    assert len(read_run(folder).watch) == len(read_run(folder).trajectory) / 2
+
+
+def test_a_robot_that_is_not_there_cannot_be_watched():
+    wanted = {"watch": ["kilo_ticks"], "watch_robots": [3]}
+    with pytest.raises(SceneError, match=r"record.watch_robots: there is no robot 3; .* 0 to 2"):
+        RunRecorder(FakeSimulation(make_scene(POINTS[:3], record=wanted)), None)
+
+
+def test_a_run_that_watches_nothing_has_no_such_table(tmp_path):
+    _, folder = record(tmp_path / "run")
+    assert not (folder / "watch.parquet").exists()
+    assert read_run(folder).watch.empty
 
 
 @pytest.mark.parametrize(
