@@ -38,9 +38,10 @@ class Stream(IntEnum):
     PLACEMENT = 1  # where robots stand
     SPREAD = 2  # how one robot differs from the next
     ADC = 3  # noise of conversions
-    OPTICS = 4  # noise and loss of pulses and messages
+    OPTICS = 4  # noise and loss of messages
     MOTION = 5  # noise of movement
     CLOCK = 6  # phase and drift of clocks
+    PULSES = 7  # noise of single pulses
 
 
 @kernel

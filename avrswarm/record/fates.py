@@ -127,8 +127,8 @@ class Earshot(NamedTuple):
         One per robot; an amplitude above the receiver's limit is heard.
     reach_mm, disturbed_mm
         Beyond these distances nobody hears anybody, and nobody disturbs anybody.
-    noise
-        Deviation of a message's amplitude, as a fraction.
+    noise, pulse_noise
+        Deviations of a message's amplitude, as a fraction, and of a pulse's, in limits.
     low_table, high_table
         Distance tables in each robot's EEPROM.
     """
@@ -140,6 +140,7 @@ class Earshot(NamedTuple):
     reach_mm: float
     disturbed_mm: float
     noise: float
+    pulse_noise: float
     low_table: Integers
     high_table: Integers
 
@@ -167,6 +168,7 @@ class Earshot(NamedTuple):
             reach_mm=reach_mm,
             disturbed_mm=disturbed_mm,
             noise=noise,
+            pulse_noise=scene.optics.pulse_noise_percent / 100,
             low_table=low_table,
             high_table=high_table,
         )
@@ -274,7 +276,8 @@ class Ledger:
         x, y = np.stack(self._x), np.stack(self._y)
         moved = float(np.sqrt((x - x[-1]) ** 2 + (y - y[-1]) ** 2).max())
         margin = 2 * moved + 1e-6
-        reach = self._earshot.disturbed_mm
+        earshot = self._earshot
+        reach = earshot.disturbed_mm
         lists = find_neighbours(x[-1], y[-1], self._count, reach + margin, self._lists)
         self._lists = lists
         robot = frames["robot"][senders].astype(np.int64)
@@ -290,13 +293,13 @@ class Ledger:
         )
         inside = distance <= reach
         frame, receiver, distance = frame[inside], receiver[inside], distance[inside]
-        level = self._earshot.levels(sender[inside], receiver, distance)
+        level = earshot.levels(sender[inside], receiver, distance)
         return _Pairs(
             frame,
             receiver,
             distance,
-            near=distance <= self._earshot.reach_mm,
-            strong=level * (1 - 3 * self._earshot.noise) >= SURE_LEVEL,
+            near=distance <= earshot.reach_mm,
+            strong=level * (1 - 3 * earshot.noise) >= max(SURE_LEVEL, 1 + 4 * earshot.pulse_noise),
             disturbing=level >= DISTURBING_LEVEL,
         )
 

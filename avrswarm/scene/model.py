@@ -360,6 +360,12 @@ class Optics(Section):
         default=1.0, gt=0, le=100, description="for model = inverse_square: product of both gains"
     )
     amplitude_noise_percent: Percent = Field(default=0.0, description="of each message's amplitude")
+    pulse_noise_percent: float = Field(
+        default=0.0,
+        ge=0,
+        le=25,
+        description="of each pulse at the comparator, in relation to what it just hears",
+    )
     adc_noise_counts: float = Field(
         default=0.0, ge=0, le=50, description="noise of infrared ADC readings"
     )

@@ -348,6 +348,7 @@ class Simulation:
             ),
             power=infrared.led_power(),
             amplitude_noise=scene.optics.amplitude_noise_percent / 100,
+            pulse_noise=scene.optics.pulse_noise_percent / 100,
             message_loss=scene.optics.message_loss_percent / 100,
             distance_noise_mm=float(scene.optics.distance_noise_mm),
             hear_own=int(scene.optics.hear_own_pulses),
@@ -357,6 +358,7 @@ class Simulation:
             traits.transmit_gain.max() * (traits.receive_gain / traits.threshold_gain).max()
         )
         best *= float(self._medium.power.max()) * (1 + 4 * self._medium.amplitude_noise)
+        best *= 1 + window.PULSE_NOISE_REACH * self._medium.pulse_noise
         self._range_mm = reach_mm(curve, best) + 4 * scene.optics.distance_noise_mm
         self._neighbours = allocate_neighbours(count)
         self._controller = overhead.make_controller(scene, count)

@@ -34,6 +34,8 @@ from avrswarm.world.optics import Optics, amplitude
 MOST_PULSES = 96
 """Pulses one robot can send in a window; Kilobot messages have at most 60 in 2 ms."""
 MOST_BYTES = 64
+PULSE_NOISE_REACH = 4.0
+"""Deviations within which the noise of a pulse can decide whether it is heard."""
 MESSAGE_GAP = 400 * infrared.MICROSECOND
 """Silence of 400 us (3200 cycles, longer than any gap in a frame) ends a message."""
 
@@ -89,6 +91,7 @@ class Medium(NamedTuple):
     receiver: Receiver
     power: NDArray[np.float64]  # by high pins of port B
     amplitude_noise: float  # of each message, as a fraction
+    pulse_noise: float  # of each pulse, as a fraction of the receiver's threshold
     message_loss: float  # probability, per message and listener
     distance_noise_mm: float
     hear_own: int
@@ -197,6 +200,18 @@ def _message_amplitude(
 
 
 @kernel
+def _with_pulse_noise(
+    medium: Medium, sender: int, robot: int, cycle: int, counts: float, limit: float
+) -> float:
+    """Return the amplitude of a pulse with the receiver's noise, drawn where it can matter."""
+    deviation = medium.pulse_noise * limit
+    if abs(counts - limit) >= PULSE_NOISE_REACH * deviation:
+        return counts
+    draw = sender << 47 | cycle & 0x7FFF_FFFF_FFFF
+    return counts + deviation * gaussian(medium.seed, Stream.PULSES, robot, draw)
+
+
+@kernel
 def _collect_from(
     swarm: Swarm,
     medium: Medium,
@@ -216,6 +231,7 @@ def _collect_from(
             message = this
             unit = _message_amplitude(medium, sender, robot, distance_mm, message)
         counts = unit * medium.power[int(emission.pins[number]) & 0xFF]
+        counts = _with_pulse_noise(medium, sender, robot, emission.cycle[number], counts, limit)
         if counts > 0.1 * limit:
             time = emission.time[number] + infrared.crossing_delay(counts / limit)
             count = _insert(desk, count, time, counts)

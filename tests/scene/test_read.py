@@ -13,6 +13,7 @@ from avrswarm.scene import find_scene, list_scenes, place_robots, read_scene
 from avrswarm.scene.describe import describe_keys, describe_text
 from avrswarm.scene.model import Scene
 from avrswarm.scene.shipped import firmware_names
+from avrswarm.world.optics import PRESETS
 
 ROBOT = '[[robots]]\nfirmware = "blink"\n'
 
@@ -49,10 +50,14 @@ def test_the_least_scene(scene_file):
 
 def test_presets_fill_only_what_is_not_given(scene_file):
     scene = read_scene(scene_file(ROBOT + '[optics]\npreset = "long"\nadc_noise_counts = 3\n'))
-    assert scene.optics.range_mm == 200
-    assert scene.optics.adc_noise_counts == 3
+    filled = {**PRESETS["long"]._asdict(), "adc_noise_counts": 3}
+    assert {key: getattr(scene.optics, key) for key in filled} == filled
+    assert filled["range_mm"] > 1.5 * read_scene(scene_file(ROBOT)).optics.range_mm
     ideal = read_scene(scene_file(ROBOT), ["optics.preset=ideal"]).optics
-    assert (ideal.amplitude_noise_percent, ideal.adc_noise_counts) == (0, 0)
+    quiet = {key: value for key, value in ideal.model_dump().items() if "noise" in key}
+    quiet |= {key: value for key, value in ideal.model_dump().items() if "spread" in key}
+    assert set(quiet.values()) == {0}
+    assert ideal.range_mm == 100
 
 
 def test_an_empty_list_of_commands_is_not_the_default(scene_file):

@@ -1,12 +1,13 @@
 """How far messages carry, and what firmware makes of amplitudes (hardware reference 4.9, 5)."""
 
+from statistics import NormalDist
+
 import numpy as np
 import pytest
 
-from .scenes import group, make_scene, messages, run_and_listen, simulate
+from avrswarm.world.optics import LIMIT_COUNTS, amplitudes, calibrated_optics
 
-PUBLISHED = {5: 0.97, 7: 0.965, 10: 0.96, 14: 0.954, 15: 0.94, 18: 0.94, 20: 0.51, 22: 0.14}
-"""Share of messages received against distance in cm: 25 real robots, tau 0 (4.9)."""
+from .scenes import group, make_scene, messages, run_and_listen, simulate
 
 
 def reception(seed, seconds=40.0):
@@ -68,11 +69,31 @@ def test_25_robots_hear_as_many_messages_as_real_ones(received, mm, least, most)
 
 
 def test_messages_fall_off_beyond_20_cm(received):
-    """Measured: half at 20 cm, 0.14 at 22, up to 0.16 at 25, 0.03 at 28."""
-    assert 0.4 < received[200] < 0.85
-    assert received[224] < 0.25
+    """Measured: 0.51 at 20 cm, 0.14 at 22, 0.16 at 25, 0.03 at 28."""
+    assert received[200] == pytest.approx(0.51, abs=0.1)
+    assert received[224] == pytest.approx(0.14, abs=0.14)
     assert received[250] < 0.02
     assert received[283] == 0
+
+
+@pytest.mark.parametrize("mm", [187.0, 189.0, 191.0])
+def test_a_message_needs_all_its_pulses(mm):
+    """At the edge of range noise decides about each pulse alone: heard with chance p, all n of a
+    message with p to the power of n, p being the share of a normal distribution above the limit.
+    """
+    noise, range_mm, seconds = 0.1, 200.0, 8.0
+    scene = make_scene(
+        group("speaker", (0, 0)),
+        {"firmware": "listener", "count": 30, "placement": {"kind": "ring", "radius_mm": mm}},
+        optics={"preset": "ideal", "range_mm": range_mm, "pulse_noise_percent": 100 * noise},
+    )
+    sent, heard = run_and_listen(simulate(scene), seconds)
+    (pulses,) = set(sent["pulses"])
+    level = amplitudes(calibrated_optics(range_mm), [mm])[0] / LIMIT_COUNTS
+    pulse = NormalDist().cdf((level - 1) / noise)
+    share = len(messages(heard)) / (30 * len(sent))
+    assert 0.05 < pulse**pulses < 0.95
+    assert share == pytest.approx(pulse**pulses, abs=0.07)  # 450 messages: three deviations
 
 
 def estimates(preset, seed=1, seconds=8.0):
