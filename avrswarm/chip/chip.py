@@ -27,6 +27,7 @@ from avrswarm.chip.core import Stop
 from avrswarm.chip.faults import EXPLANATIONS, Fault
 from avrswarm.chip.kernels import Bench, bench, run_chip
 from avrswarm.chip.peripherals.analog_comparator import ACO_SYNC_CYCLES
+from avrswarm.chip.profile import FULL, Ledger, observe
 from avrswarm.chip.registers import REGISTERS, SPH, SPL, SREG, WORD_REGISTERS
 from avrswarm.chip.reset import EXTRF
 from avrswarm.chip.state import (
@@ -283,6 +284,24 @@ class Chip:
                     return StopReason.HALTED
                 case Stop.FAULT:
                     raise ChipFault(self._fault_message())
+
+    def run_watched(self, stop: int, ledger: Ledger) -> bool:
+        """Run to cycle ``stop`` (a robot of a scene: to that world time), watched.
+
+        What ``avrswarm.chip.profile`` describes goes to the ledger, pins and serial port too. False
+        means that one of its lists is full: empty them and call again.
+        """
+        reason = observe(
+            self._chips, 0, self._flash, self._code, self._tape, _SCRATCH, stop, ledger
+        )
+        if reason == Stop.FAULT:
+            raise ChipFault(self._fault_message())
+        if reason == Stop.IMAGE:
+            raise UsageError(
+                f"{self.program.name}: programs its own flash at cycle {self.cycle}; a robot of a"
+                " scene cannot be watched while it does"
+            )
+        return reason != FULL
 
     def _drain_log(self) -> None:
         c = self._c

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from avrswarm.chip.core import Stop, run
 from avrswarm.chip.interrupts import INTERRUPT_ENTRY_CYCLES
 from avrswarm.chip.registers import SPH, SPL
-from avrswarm.chip.schedule import handle_due, rewind_tape
+from avrswarm.chip.schedule import cycle_at, handle_due, rewind_tape
 from avrswarm.chip.state import ChipRow, Chips
 from avrswarm.chip.vectors import Vector
 from avrswarm.isa.decode import FLASH_WORDS, PC_MASK
@@ -498,7 +498,10 @@ def observe(
     stop: int,
     ledger: Ledger,
 ) -> int:
-    """Run a chip as ``run_chip`` does, watched; return a ``Stop``, or ``FULL``: empty the lists."""
+    """Run a chip as ``run_chip`` does, watched; return a ``Stop``, or ``FULL``: empty the lists.
+
+    ``stop`` is a cycle, or a world time if the tape is in world time.
+    """
     c = chips[robot]
     c.skip_idle = 0
     c.idle_period = 0
@@ -509,13 +512,16 @@ def observe(
         if not c.sreg & _I_FLAG:
             ledger.counts[Count.OFF_SINCE] = c.cycle
             ledger.counts[Count.OFF_PLACE] = c.pc
-    while c.cycle < stop:
+    last = cycle_at(c, stop) if c.tape_in_time else stop
+    while c.cycle < last:
         if not _has_room(ledger):
             return FULL
         before = c.cycle
-        reason = _observe_step(c, flash, code, tape, scratch, stop, ledger)
+        reason = _observe_step(c, flash, code, tape, scratch, last, ledger)
         ledger.counts[Count.OBSERVED] += c.cycle - before
-        if reason != Stop.CYCLES:
+        if reason == Stop.CLOCK and c.tape_in_time:
+            last = cycle_at(c, stop)
+        elif reason != Stop.CYCLES and reason != Stop.CLOCK:
             return reason
     return Stop.CYCLES.value
 

@@ -19,7 +19,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ from avrswarm.chip.chip import (
     Chip,
 )
 from avrswarm.chip.kernels import Bench, bench
-from avrswarm.chip.state import TIME_UNITS_PER_SECOND, Source, allocate
+from avrswarm.chip.state import TIME_UNITS_PER_SECOND, Chips, Source, allocate
 from avrswarm.errors import ChipFault, RecordError, SceneError, UsageError
 from avrswarm.isa.decode import FLASH_WORDS, decode_image
 from avrswarm.program import Program, load_program, with_debug_information
@@ -84,6 +84,18 @@ HEARD_DTYPE = np.dtype(
         ("low_gain", "i4"),
     ]
 )
+
+
+class Witnessed(NamedTuple):
+    """What one robot went through in a window: all that is needed to run its chip again, alone.
+
+    ``before`` is a copy of its chip when the window began, with the light that reached it as its
+    tape; run to world time ``end`` it comes to what ``after`` is, a copy too.
+    """
+
+    before: Chip
+    after: Chip
+    end: int
 
 
 class Robot:
@@ -228,6 +240,7 @@ class Simulation:
         self._uart: list[tuple[int, bytes]] = []
         self._named_programs: dict[str, Program] = {}
         self.faults: list[tuple[int, str]] = []
+        self._witnesses: list[tuple[int, Callable[[Witnessed], None]]] = []
         self._build(skip_idle)
 
     @property
@@ -437,6 +450,7 @@ class Simulation:
     def _run_window(self, start: int, end: int) -> None:
         swarm, links = self._swarm, self._links
         first, last = np.searchsorted(self._controller.time, [start, end])
+        before = [self.chips[robot : robot + 1].copy() for robot, _ in self._witnesses]
         window.open_window(swarm)
         count = window.find_senders(swarm, start - window.MESSAGE_GAP, self._todo)
         everyone_ran = False
@@ -452,10 +466,41 @@ class Simulation:
                 everyone_ran = True
                 if not count:
                     break
+        for (robot, notice), chips in zip(self._witnesses, before, strict=True):
+            if not self.chips[robot].fault:
+                notice(self._witness(robot, chips, int(first), int(last), end))
         printed = window.commit_window(swarm, self._traffic, self._pulses, self._printing)
         for robot in self._printing[:printed].tolist():
             row = swarm.emissions[swarm.current[robot], robot]
             self._uart.append((robot, row.bytes[: row.byte_count].tobytes()))
+
+    def witness(self, robot: int, notice: Callable[[Witnessed], None]) -> None:
+        """Call ``notice`` after every window with what a robot went through; changes nothing."""
+        if not 0 <= robot < len(self.chips):
+            raise UsageError(f"there is no robot {robot}: they are 0 to {len(self.chips) - 1}")
+        self._witnesses.append((robot, notice))
+
+    def _witness(self, robot: int, before: Any, first: int, last: int, end: int) -> Witnessed:
+        rows = window.write_tape_again(
+            self._swarm,
+            self._medium,
+            self._links,
+            self._controller,
+            first,
+            last,
+            self._desks[0],
+            robot,
+            end,
+            np.zeros(1, FRONT_END_DTYPE).view(np.recarray),
+        )
+        tape = self._desks[0].tape[:rows].copy()
+        before.tape_next = 0
+        after = self.chips[robot : robot + 1].copy()
+        return Witnessed(
+            self._attach(robot, before.view(np.recarray), tape),
+            self._attach(robot, after.view(np.recarray), tape),
+            end,
+        )
 
     def _run_round(self, first: int, last: int, count: int, end: int) -> None:
         threads = min(self.threads, count)
@@ -592,15 +637,19 @@ class Simulation:
         return self._named_programs[program.digest]
 
     def _chip(self, robot: int) -> Chip:
-        image = int(self.chips[robot].image)
         front = self._swarm.front[robot]
+        carried = front.carried[: front.carried_count].copy()
+        return self._attach(robot, self.chips[robot : robot + 1].view(np.recarray), carried)
+
+    def _attach(self, robot: int, chips: Chips, tape: NDArray[np.int64]) -> Chip:
+        image = int(self.chips[robot].image)
         return Chip.attach(
             self._program_of(robot),
             float(self.traits.clock_hz[robot]),
-            self.chips[robot : robot + 1].view(np.recarray),
+            chips,
             self._swarm.flash[image],
             self._swarm.code[image],
-            front.carried[: front.carried_count].copy(),
+            tape,
         )
 
     # ---- digest, saving --------------------------------------------------------------------------

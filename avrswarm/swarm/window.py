@@ -391,22 +391,62 @@ def _keep_pending(front: FrontEndRow, desk: Desk, first: int, count: int) -> Non
 
 
 @kernel
-def _run_robot(swarm: Swarm, medium: Medium, desk: Desk, robot: int, count: int, end: int) -> int:
-    """Run one chip to world time ``end`` with the arrivals on the desk; return an ``Outcome``."""
-    c = swarm.chips[robot]
-    front = swarm.front_next[robot]
+def _write_tape(
+    swarm: Swarm,
+    medium: Medium,
+    desk: Desk,
+    robot: int,
+    count: int,
+    end: int,
+    front: FrontEndRow,
+) -> tuple[int, int]:
+    """Turn ``count`` arrivals on the desk into the tape of this window.
+
+    Return how many arrive before ``end``, and the rows of the tape; ``front`` comes to ``end``.
+    """
     _copy_front(swarm.front[robot], front)
-    tape = desk.tape
     rows = front.carried_count
     for row in range(rows):
         for column in range(4):
-            tape[row, column] = front.carried[row, column]
+            desk.tape[row, column] = front.carried[row, column]
     due = 0
     while due < count and desk.times[due] < end:
         due += 1
     rows = infrared.receive(
-        front, robot, medium.receiver, desk.times, desk.counts, due, end, tape, rows
+        front, robot, medium.receiver, desk.times, desk.counts, due, end, desk.tape, rows
     )
+    return due, rows
+
+
+@entry
+def write_tape_again(
+    swarm: Swarm,
+    medium: Medium,
+    links: Links,
+    controller: Controller,
+    first_pulse: int,
+    last_pulse: int,
+    desk: Desk,
+    robot: int,
+    end: int,
+    front: NDArray[np.void],
+) -> int:
+    """Write the tape with which a robot ran this window to the desk again; return its rows.
+
+    Only before the window is committed; ``front`` is room for one receiver's state.
+    """
+    count = _collect(swarm, medium, links, controller, first_pulse, last_pulse, robot, desk)
+    _, rows = _write_tape(swarm, medium, desk, robot, count, end, front[0])
+    return rows
+
+
+@kernel
+def _run_robot(swarm: Swarm, medium: Medium, desk: Desk, robot: int, count: int, end: int) -> int:
+    """Run one chip to world time ``end`` with the arrivals on the desk; return an ``Outcome``."""
+    c = swarm.chips[robot]
+    front = swarm.front_next[robot]
+    tape = desk.tape
+    due, rows = _write_tape(swarm, medium, desk, robot, count, end, front)
     _listen(swarm, robot, tape, front.carried_count, rows)
     _keep_pending(front, desk, due, count)
 
