@@ -71,7 +71,9 @@ from avrswarm.chip.registers import (
     SPDR,
     SPMCSR,
     TCCR0A,
+    TCCR0B,
     TCCR1A,
+    TCCR1B,
     TCCR2A,
     TIFR0,
     TIFR1,
@@ -198,8 +200,6 @@ def _catch_up_outputs(c: ChipRow, edge: int) -> None:
 
 @kernel
 def _read_pin(c: ChipRow, tape: NDArray[np.int64], port: int, cycle: int) -> int:
-    # In two steps, because the synchroniser shows the level of the cycle before.
-    _catch_up_outputs(c, cycle - 1)
     _catch_up_outputs(c, cycle)
     return gpio.read_pin(c, port, cycle)
 
@@ -248,12 +248,18 @@ def _write(c: ChipRow, address: int, value: int, edge: int) -> None:
         if (address - DDRB) % 3 == 0:
             _update_wants(c)
     elif TCCR1A <= address <= OCR1BH or address == TIFR1 or address == TIMSK1:
+        if address == TCCR1B:
+            _catch_up_outputs(c, edge)
         timer1.write(c, address, value, edge)
-        if TCCR1A <= address <= TCCR1A + 1:
+        if address == TCCR1B:
+            gpio.send_again(c, gpio.D, edge)
             _update_wants(c)
     elif TCCR0A <= address <= OCR0B or address == TIFR0 or address == TIMSK0:
+        if address == TCCR0B:
+            _catch_up_outputs(c, edge)
         timer0.write(c, address, value, edge)
-        if TCCR0A <= address <= TCCR0A + 1:
+        if address == TCCR0B:
+            gpio.send_again(c, gpio.D, edge)
             _update_wants(c)
     elif TCCR2A <= address <= OCR2B or address == TIFR2 or address == TIMSK2 or address == ASSR:
         timer2.write(c, address, value, edge)
@@ -292,9 +298,11 @@ def _write_rest(c: ChipRow, address: int, value: int, edge: int) -> None:
         gpio.update_int_request(c, 0)
         gpio.update_int_request(c, 1)
     elif address == EIMSK or address == EICRA:
+        _catch_up_outputs(c, edge)
         c.memory[address] = value & (0x03 if address == EIMSK else 0x0F)
         gpio.update_int_request(c, 0)
         gpio.update_int_request(c, 1)
+        gpio.send_again(c, gpio.D, edge)
         _update_wants(c)
     elif address == PCIFR:
         c.pcint_flags &= ~value
@@ -304,7 +312,8 @@ def _write_rest(c: ChipRow, address: int, value: int, edge: int) -> None:
         gpio.update_pcint_requests(c)
     elif address == PCMSK0 or address == PCMSK1 or address == PCMSK2:
         _catch_up_outputs(c, edge)
-        gpio.write_mask(c, address - PCMSK0, value, edge)
+        c.memory[address] = value & (0x7F if address == PCMSK1 else 0xFF)
+        gpio.send_again(c, address - PCMSK0, edge)
         _update_wants(c)
     elif address == SPMCSR:
         self_programming.write_spmcsr(c, value, edge)

@@ -70,8 +70,7 @@ def handle_due(c: ChipRow, tape: NDArray[np.int64], edge: int) -> None:
             adc.catch_up(c, now)
         if c.next[Source.TAPE] <= now:
             _play_tape(c, tape, now)
-        while c.next[Source.PINS] <= now:
-            _pin_action(c, now)
+        synchronise_pins(c, now)
         for timer in range(3):
             if c.next[Source.TIMER0 + timer] <= now:
                 timer_unit.catch_up(c, timer, now)
@@ -122,7 +121,6 @@ def _play_tape(c: ChipRow, tape: NDArray[np.int64], now: int) -> None:
 def _drive_pin(c: ChipRow, pin: int, level: int, edge: int) -> None:
     port = pin >> 3
     bit = 1 << (pin & 7)
-    timer_unit.catch_up_outputs(c, edge - 1)
     if level == 2:
         c.outside_driven[port] &= ~bit
     else:
@@ -137,12 +135,19 @@ def _drive_pin(c: ChipRow, pin: int, level: int, edge: int) -> None:
 
 
 @kernel
+def synchronise_pins(c: ChipRow, edge: int) -> None:
+    """Let pin edges act that have come through their synchronisers by ``edge``."""
+    while c.next[Source.PINS] <= edge:
+        _pin_action(c, edge)
+
+
+@kernel
 def _pin_action(c: ChipRow, now: int) -> None:
-    entry = gpio.take_delayed(c, now)
+    entry = gpio.take_delayed(c)
     action = entry & 0xFF
     match action:
         case Action.INT0 | Action.INT1:
-            gpio.interrupt_edge(c, action - Action.INT0, now)
+            gpio.interrupt_edge(c, action - Action.INT0, entry >> 8, now)
         case Action.PCINT0 | Action.PCINT1 | Action.PCINT2:
             gpio.pin_change(c, action - Action.PCINT0, entry >> 8)
         case Action.T0_FALL:

@@ -24,7 +24,9 @@ EEPROM_SIZE = 0x400
 PAGE_WORDS = 64
 LOG_SIZE = 64
 REPORT_SIZE = 8
-DELAYED_SIZE = 8
+DELAYED_SIZE = 24
+"""Pin edges on their way at once: 9 of PCINT (3 ports, 3 cycles), 4 of INT0/1, 6 of T0/T1, 3 of
+ICP1, 1 of RXD."""
 LOOP_BYTES = 40
 
 TIME_UNITS_PER_SECOND = 10**14
@@ -181,7 +183,7 @@ class ChipRow:
     outside_level: Annotated[Numbers, (3,)]
     logged_pins: Annotated[Numbers, (3,)]  # pins whose changes go to the log
     delayed_count: int
-    delayed: Annotated[NDArray[np.int64], (DELAYED_SIZE, 2)]  # cycle, action
+    delayed: Annotated[Numbers, (DELAYED_SIZE,)]  # cycle << 16 | action
     capture_level: int  # ICP1 behind synchroniser and noise canceler
     int_flags: int  # EIFR
     pcint_flags: int  # PCIFR

@@ -7,10 +7,14 @@ from tests.reference.assemble import (
     DDRB,
     DDRD,
     EICRA,
+    EIFR,
     ICR1H,
     ICR1L,
     OCR0A,
     OCR2A,
+    PCIFR,
+    PCMSK0,
+    PCMSK2,
     PINB,
     PIND,
     PORTD,
@@ -47,6 +51,7 @@ from tests.reference.assemble import (
 from tests.reference.generate import Case
 
 PROGRAMS = {}
+CYCLES = {"edges_before_anybody_listened": 9000}
 
 
 def program(function):
@@ -67,7 +72,7 @@ def build(name):
         words=a.words(),
         stimuli=stimuli,
         eeprom=[],
-        cycles=4000,
+        cycles=CYCLES.get(name, 4000),
         themes={name},
         listing=[],
     )
@@ -115,6 +120,38 @@ def pin_toggled_twice_since_it_was_looked_at(a):
     a(put(DDRD, 0x40), put(OCR0A, 11), put(TCCR0A, 0x42), put(TCCR0B, 1))
     a.label("look")(nop() * 23, ldi(16, 1), sts(TIFR0, 16), in_(17, PIND), sts(0x0150, 17))
     a.branch(rjmp, "look")
+
+
+@program
+def two_timers_move_pins_of_one_port(a):
+    """OC2B is looked at after OC0A has moved: PIND shows each as it was a cycle ago."""
+    a(put(DDRD, 0x48), put(OCR0A, 10), put(TCCR0A, 0x42), put(OCR2A, 6), put(TCCR2A, 0x12))
+    a(put(TCCR0B, 1), put(TCCR2B, 1))
+    a.label("look")(sts(TIFR0, 18), in_(17, PIND), sts(0x0150, 17), nop()).branch(rjmp, "look")
+
+
+@program
+def edges_before_anybody_listened(a):
+    """OC0B on PD5 moves for long; then it becomes T1's clock, and then a pin-change pin."""
+    a(put(DDRD, 0x28), put(OCR0A, 40), put(TCCR0A, 0x12), put(OCR2A, 30), put(TCCR2A, 0x12))
+    a(put(TCCR0B, 1), put(TCCR2B, 1), put(PCMSK2, 1), nop() * 300)
+    for wait in range(45):  # all distances between the last edge and the write
+        a(put(TCCR1B, 7), nop() * (50 + wait), put(TCCR1B, 0))
+        a(put(PCMSK2, 0x20), nop(), put(PCMSK2, 0), put(PCIFR, 7), nop() * wait)
+        a(put(EICRA, 0x0C), nop(), put(EICRA, 0), put(EIFR, 3))
+
+
+@program
+def many_edges_on_their_way(a):
+    """Every cycle pins of two ports move that interrupt, and one of them clocks timer 1."""
+    a(put(DDRD, 0x68), put(DDRB, 0x08), put(PCMSK0, 0x09), put(PCMSK2, 0x7C), put(EICRA, 0x0D))
+    a(put(TCCR0A, 0x52), put(TCCR2A, 0x52), put(TCCR0B, 1), put(TCCR2B, 1), put(TCCR1B, 0x47))
+    a.label("look")(put(EIFR, 3), put(PCIFR, 7), nop()).branch(rjmp, "look")
+    return [
+        (cycle, "pin", pin, cycle // 3 & 1)
+        for cycle in range(100, 4000, 3)
+        for pin in ("PB0", "PD2", "PD4", "PC1")
+    ]
 
 
 @program

@@ -43,19 +43,23 @@ _NOISE_CANCELER = 0x80  # TCCR1B.ICNC1
 
 
 class Action(IntEnum):
-    """What a synchronised pin edge does when it arrives; changed PCINT pins are in bits 8-15."""
+    """What a synchronised pin edge does when it arrives.
+
+    Bits 8 up say more: the pins that changed (PCINT), or the new level (INT). Lower numbers act
+    first when edges arrive at once: a capture takes the count before T1 moves it.
+    """
 
     INT0 = 0
     INT1 = 1
     PCINT0 = 2
     PCINT1 = 3
     PCINT2 = 4
-    T0_FALL = 5
-    T0_RISE = 6
-    T1_FALL = 7
-    T1_RISE = 8
-    ICP_FALL = 9
-    ICP_RISE = 10
+    ICP_FALL = 5
+    ICP_RISE = 6
+    T0_FALL = 7
+    T0_RISE = 8
+    T1_FALL = 9
+    T1_RISE = 10
     RXD = 11
 
 
@@ -69,15 +73,20 @@ def log(c: ChipRow, cycle: int, kind: int, value: int) -> None:
 
 @kernel
 def _delay(c: ChipRow, cycle: int, action: int) -> None:
-    if c.delayed_count < DELAYED_SIZE:
-        place = c.delayed_count
-        c.delayed_count += 1
-    else:
-        # Faster than any input the datasheet allows (DS 15.11: below clk/2.5): the newest edge
-        # wins.
-        place = DELAYED_SIZE - 1
-    c.delayed[place, 0] = cycle
-    c.delayed[place, 1] = action
+    """Let an edge act at ``cycle``, when it has come through its synchroniser."""
+    entry = cycle << 16 | action
+    for place in range(c.delayed_count):
+        if (c.delayed[place] ^ entry) & ~0xFF00 == 0:  # more pins of the port at the same edge
+            c.delayed[place] |= entry
+            return
+    if c.delayed_count == DELAYED_SIZE:
+        return
+    place = c.delayed_count
+    c.delayed_count += 1
+    while place > 0 and c.delayed[place - 1] > entry:
+        c.delayed[place] = c.delayed[place - 1]
+        place -= 1
+    c.delayed[place] = entry
     if cycle < c.next[Source.PINS]:
         c.next[Source.PINS] = cycle
         if cycle < c.next_event:
@@ -85,24 +94,20 @@ def _delay(c: ChipRow, cycle: int, action: int) -> None:
 
 
 @kernel
-def take_delayed(c: ChipRow, edge: int) -> int:
-    """Remove and return one action due by ``edge``, or -1; keeps the next due cycle right."""
-    earliest = NEVER
-    found = -1
+def take_delayed(c: ChipRow) -> int:
+    """Remove and return the action that is due first; keeps the next due cycle right."""
+    action = c.delayed[0] & 0xFFFF
+    c.delayed_count -= 1
     for place in range(c.delayed_count):
-        if c.delayed[place, 0] <= edge and (found < 0 or c.delayed[place, 0] < c.delayed[found, 0]):
-            found = place
-    action = -1
-    if found >= 0:
-        action = c.delayed[found, 1]
-        c.delayed_count -= 1
-        for place in range(found, c.delayed_count):  # keeps order of arrival
-            c.delayed[place, 0] = c.delayed[place + 1, 0]
-            c.delayed[place, 1] = c.delayed[place + 1, 1]
-    for place in range(c.delayed_count):
-        earliest = min(earliest, c.delayed[place, 0])
-    c.next[Source.PINS] = earliest
+        c.delayed[place] = c.delayed[place + 1]
+    c.delayed[c.delayed_count] = 0
+    _look_for_next(c)
     return action
+
+
+@kernel
+def _look_for_next(c: ChipRow) -> None:
+    c.next[Source.PINS] = c.delayed[0] >> 16 if c.delayed_count else NEVER
 
 
 @kernel
@@ -146,24 +151,69 @@ def levels(c: ChipRow, port: int) -> int:
 
 @kernel
 def refresh(c: ChipRow, port: int, edge: int) -> None:
-    """Recompute a port's pin levels after something that decides them changed at ``edge``."""
+    """Recompute a port's pin levels after something that decides them changed at ``edge``.
+
+    A timer or the transmitter may tell so late, after another pin of the port has moved.
+    """
     new = levels(c, port)
     old = c.pin_level[port]
     if new == old:
         return
+    changed = new ^ old
     if edge > c.pin_changed[port]:
         c.pin_before[port] = old
         c.pin_changed[port] = edge
+    elif edge < c.pin_changed[port]:
+        c.pin_before[port] ^= changed
     c.pin_level[port] = new
-    changed = new ^ old
     if changed & c.logged_pins[port]:
         log(c, edge, Log.PORTB + port, new)
-    if int(c.memory[PCMSK0 + port]):
-        _delay(c, edge + PCINT_DELAY, Action.PCINT0 + port | changed << 8)
-    if port == D:
-        _port_d_edges(c, changed, new, edge)
+    if changed & listened(c, port):
+        _send(c, port, changed, new, edge, edge)
+    if port == D and changed & 0x01:
+        _delay(c, edge, Action.RXD)
     elif port == B and changed & 0x01:
         _capture_pin(c, new & 1, edge)
+
+
+@kernel
+def listened(c: ChipRow, port: int) -> int:
+    """Return the pins of a port whose edges may set a flag or clock a timer."""
+    pins = int(c.memory[PCMSK0 + port])
+    if port == D:
+        sense = int(c.memory[EICRA])  # flags are set although EIMSK masks them
+        pins |= (int(c.memory[EIMSK]) & 3) << 2
+        pins |= (0x04 if sense & 0x03 else 0) | (0x08 if sense & 0x0C else 0)
+        pins |= 0x10 if c.timers[0].divisor < 0 else 0
+        pins |= 0x20 if c.timers[1].divisor < 0 else 0
+    return pins
+
+
+@kernel
+def send_again(c: ChipRow, port: int, edge: int) -> None:
+    """Let those who listen since ``edge`` have the pin edge that is still in the synchronisers."""
+    level = c.pin_level[port]
+    _send(c, port, c.pin_before[port] ^ level, level, c.pin_changed[port], edge)
+
+
+@kernel
+def _send(c: ChipRow, port: int, changed: int, level: int, edge: int, after: int) -> None:
+    """Send changes at ``edge`` of listened pins on their way, if they arrive ``after`` a cycle."""
+    changed &= listened(c, port)
+    if changed & int(c.memory[PCMSK0 + port]) and edge + PCINT_DELAY > after:
+        _delay(c, edge + PCINT_DELAY, Action.PCINT0 + port | changed << 8)
+    if port != D:
+        return
+    if edge + INT_DELAY > after:
+        for number in range(2):
+            if changed & 4 << number:
+                new = level >> (2 + number) & 1
+                _delay(c, edge + INT_DELAY, Action.INT0 + number | new << 8)
+    if edge + TIMER_PIN_DELAY > after:
+        if changed & 0x10:
+            _delay(c, edge + TIMER_PIN_DELAY, Action.T0_RISE if level & 0x10 else Action.T0_FALL)
+        if changed & 0x20:
+            _delay(c, edge + TIMER_PIN_DELAY, Action.T1_RISE if level & 0x20 else Action.T1_FALL)
 
 
 @kernel
@@ -175,44 +225,28 @@ def _capture_pin(c: ChipRow, level: int, edge: int) -> None:
     filtered = c.capture_level
     kept = 0
     for place in range(c.delayed_count):
-        due, action = c.delayed[place, 0], c.delayed[place, 1]
+        due, action = c.delayed[place] >> 16, c.delayed[place] & 0xFFFF
         is_capture = action == Action.ICP_FALL or action == Action.ICP_RISE
         if is_capture and due > edge + CAPTURE_DELAY:
             continue  # that level was not held for four samples
         if is_capture:
             filtered = action - Action.ICP_FALL
-        c.delayed[kept, 0] = due
-        c.delayed[kept, 1] = action
+        c.delayed[kept] = c.delayed[place]
         kept += 1
+    for place in range(kept, c.delayed_count):
+        c.delayed[place] = 0
     c.delayed_count = kept
+    _look_for_next(c)
     if level != filtered:
         _delay(c, edge + CAPTURE_DELAY + NOISE_CANCELER_DELAY, Action.ICP_FALL + level)
 
 
 @kernel
-def _port_d_edges(c: ChipRow, changed: int, new: int, edge: int) -> None:
-    if changed & 0x01:
-        _delay(c, edge, Action.RXD)
-    if changed & 0x0C:
-        sense = int(c.memory[EICRA])
-        for number in range(2):
-            bit = 4 << number
-            if changed & bit:
-                mode = (sense >> (2 * number)) & 3
-                rising = new & bit != 0
-                if mode <= 1 or (mode == 2 and not rising) or (mode == 3 and rising):
-                    _delay(c, edge + INT_DELAY, Action.INT0 + number)
-    if changed & 0x10 and c.timers[0].divisor < 0:
-        _delay(c, edge + TIMER_PIN_DELAY, Action.T0_RISE if new & 0x10 else Action.T0_FALL)
-    if changed & 0x20 and c.timers[1].divisor < 0:
-        _delay(c, edge + TIMER_PIN_DELAY, Action.T1_RISE if new & 0x20 else Action.T1_FALL)
-
-
-@kernel
-def interrupt_edge(c: ChipRow, number: int, edge: int) -> None:
-    """Act on a synchronised edge of INT0 or INT1."""
+def interrupt_edge(c: ChipRow, number: int, level: int, edge: int) -> None:
+    """Act on a synchronised edge of INT0 or INT1 to ``level``, as EICRA wants now."""
     mode = (int(c.memory[EICRA]) >> (2 * number)) & 3
-    if mode != 0 and not c.int_flags >> number & 1:
+    selected = mode == 1 or mode == 2 + level
+    if selected and not c.int_flags >> number & 1:
         c.int_flags |= 1 << number
         if number == 0:
             adc.trigger(c, 2, edge)
@@ -235,17 +269,6 @@ def pin_change(c: ChipRow, port: int, changed: int) -> None:
     if changed & int(c.memory[PCMSK0 + port]):
         c.pcint_flags |= 1 << port
         update_pcint_requests(c)
-
-
-@kernel
-def write_mask(c: ChipRow, port: int, value: int, edge: int) -> None:
-    """Write PCMSKn; a pin change still in the synchroniser will see the new mask."""
-    unwatched = int(c.memory[PCMSK0 + port]) == 0
-    c.memory[PCMSK0 + port] = value & (0x7F if port == C else 0xFF)
-    due = c.pin_changed[port] + PCINT_DELAY
-    if unwatched and due > edge:
-        changed = c.pin_before[port] ^ c.pin_level[port]
-        _delay(c, due, Action.PCINT0 + port | changed << 8)
 
 
 @kernel

@@ -10,7 +10,6 @@ from enum import IntEnum
 
 from avrswarm.chip.interrupts import set_request
 from avrswarm.chip.peripherals import adc, gpio
-from avrswarm.chip.registers import EIMSK, PCMSK0
 from avrswarm.chip.state import NEVER, ChipRow, Source, TimerRow
 from avrswarm.chip.vectors import Vector
 from avrswarm.jit import kernel
@@ -243,18 +242,18 @@ def catch_up(c: ChipRow, timer: int, edge: int) -> None:
             break
         t.count += -quiet if t.down else quiet
         ticks -= quiet + 1
+        happens_at = last - ticks * t.divisor
+        if pins_changed and (t.watched or happens_at == edge):
+            # Ports are told late, but the last cycle apart: PINx shows the level before it.
+            refresh_outputs(c, timer, pins_changed, changed_at)
+            pins_changed = 0
         before = t.tifr
         changed = tick(t)
-        happened_at = last - ticks * t.divisor
         if t.tifr != before:
-            _trigger_adc(c, timer, t.tifr & ~before, happened_at)
+            _trigger_adc(c, timer, t.tifr & ~before, happens_at)
         if changed:
-            # Ports are told late, but the last two changes apart: PINx shows the cycle before.
-            if pins_changed and (t.watched or happened_at == edge):
-                refresh_outputs(c, timer, pins_changed, changed_at)
-                pins_changed = 0
             pins_changed |= changed
-            changed_at = happened_at
+            changed_at = happens_at
     t.at = edge
     if pins_changed:
         refresh_outputs(c, timer, pins_changed, changed_at)
@@ -351,12 +350,7 @@ def update_wants(c: ChipRow, timer: int) -> None:
         if t.output_mode[channel]:
             port = _output_port(timer, channel)
             mask = _output_mask(timer, channel)
-            listeners = c.logged_pins[port] | int(c.memory[PCMSK0 + port])
-            if port == gpio.D:
-                listeners |= (int(c.memory[EIMSK]) & 3) << 2
-                listeners |= (0x10 if c.timers[0].divisor < 0 else 0) | (
-                    0x20 if c.timers[1].divisor < 0 else 0
-                )
+            listeners = c.logged_pins[port] | gpio.listened(c, port)
             if mask & listeners:
                 watched = 1
     t.watched = watched

@@ -108,8 +108,6 @@ def _parity(data: int, odd: int) -> int:
 def _drive(c: ChipRow, level: int, edge: int) -> None:
     """Put a level on TXD at ``edge``, which may have passed if nobody watched the pin."""
     c.txd = level
-    if edge < c.pin_changed[gpio.D]:  # since then another pin of the port moved
-        c.pin_before[gpio.D] = c.pin_before[gpio.D] & ~_TXD | level << 1
     gpio.refresh(c, gpio.D, edge)
 
 
