@@ -26,6 +26,9 @@ Floats = NDArray[np.float64]
 WALL = "#4d4d4d"
 FLOOR = "#ffffff"
 LED_OFF = (0.87, 0.87, 0.87)
+PATH_OFF = (0.75, 0.75, 0.75)
+LUMINANCE = np.array([0.3, 0.59, 0.11])
+LINE_LUMINANCE = 0.5  # luminance that a line on white may have at most
 BODY_EDGE = "#333333"
 LIGHT_COLOURS = LinearSegmentedColormap.from_list("light", ["#ffffff", "#fff3c4", "#ffd873"])
 
@@ -250,6 +253,15 @@ def led_rgb(colours: NDArray[Any]) -> Floats:
     return rgb
 
 
+def path_colours(colours: NDArray[Any]) -> Floats:
+    """Return colours of LEDs for lines on white: bright ones darker, light grey where it is off."""
+    rgb = led_rgb(colours)
+    luminance = rgb @ LUMINANCE
+    rgb *= np.minimum(1.0, LINE_LUMINANCE / luminance)[:, None]
+    rgb[np.asarray(colours) == 0] = PATH_OFF
+    return rgb
+
+
 def add_robots(
     axes: Axes, x_mm: Floats, y_mm: Floats, heading_rad: Floats, radius_mm: Floats, rgb: Floats
 ) -> tuple[EllipseCollection, LineCollection]:
@@ -281,7 +293,7 @@ def add_robots(
 
 def nose_colours(rgb: Floats) -> Floats:
     """Return dark lines for bright robots and bright lines for dark ones."""
-    bright = rgb @ np.array([0.3, 0.59, 0.11]) > 0.45
+    bright = rgb @ LUMINANCE > 0.45
     return np.where(bright[:, None], 0.2, 1.0) * np.ones(3)
 
 

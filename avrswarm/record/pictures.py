@@ -7,7 +7,7 @@ Each function draws one figure and returns it, or None where the run has nothing
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib import rc_context
@@ -16,6 +16,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from avrswarm.record.drawing import (
@@ -28,6 +29,7 @@ from avrswarm.record.drawing import (
     led_rgb,
     new_figure,
     nose_colours,
+    path_colours,
 )
 from avrswarm.record.fates import CONTROLLER, FATE_NAMES, Fate
 from avrswarm.record.run_folder import Run
@@ -54,11 +56,13 @@ FATE_TEXTS = {
     Fate.MERGED: "merged with another",
     Fate.LOST: "lost otherwise",
 }
-ROBOT_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f3c8d")
-FEW_ROBOTS = len(ROBOT_COLOURS)
+FEW_ROBOTS = 7
+COLOURED_ROBOTS = 100  # more paths than this are too fine for colours
 LABELLED_ROBOTS = 30
 MOST_POINTS = 600_000  # of all paths together
 LED_SECONDS = 2.0
+LED_ROWS = 200  # robots shown in a picture of LEDs
+FEWEST_BLINKS = 5  # fewer make no rhythm
 SCATTERED = 1500  # more messages than this are shown as density
 CALIBRATED_MM = (33.0, 98.0)
 _DENSITY = LinearSegmentedColormap.from_list("density", ["#c6dbef", "#4292c6", "#08306b"])
@@ -93,7 +97,7 @@ def draw_trajectories(run: Run) -> Figure | None:
     axes = figure.subplots()
     discs = np.column_stack([tracks.disc_x_mm[-1], tracks.disc_y_mm[-1]])
     light = stage.draw(axes, window, discs).light
-    _draw_paths(axes, x, y)
+    _draw_paths(axes, x, y, tracks.led)
     shown = _usual_colours(times, tracks.led)
     rgb = led_rgb(shown)
     add_robots(axes, x[-1], y[-1], tracks.heading_rad[-1], run.radius_mm, rgb)
@@ -105,33 +109,39 @@ def draw_trajectories(run: Run) -> Figure | None:
     axes.set_title(f"{_title(run)}, positions after {times[-1] - times[0]:.4g} s")
     handles = _led_handles(shown)
     if (_moved(x, y)).any():
-        path: Any = {
-            "color": "#777777",
-            "lw": 1.2,
-            "marker": "o",
-            "markevery": [0],
-            "markersize": 3,
-        }
-        handles.insert(0, Line2D([], [], **path, label="path from start (dot)"))
+        path: Any = {"color": "#777777", "lw": 1.2, "marker": "o", "markersize": 3}
+        colour = ", in the colour of its LED" if count <= COLOURED_ROBOTS else ""
+        words = f"path from its start (dot){colour}"
+        handles.insert(0, Line2D([], [], **path, markerfacecolor=BODY_EDGE, label=words))
     figure.legend(handles=handles, loc="outside lower center", ncols=min(4, len(handles)))
     return figure
 
 
-def _draw_paths(axes: Axes, x: Floats, y: Floats) -> None:
+def _draw_paths(axes: Axes, x: Floats, y: Floats, led: Integers) -> None:
+    """Draw each path in the colours that the robot's LED showed on its way."""
     count = x.shape[1]
     step = max(1, x.size // MOST_POINTS)
     keep = np.unique(np.r_[np.arange(0, len(x), step), len(x) - 1])
-    lines = np.stack([x[keep].T, y[keep].T], axis=-1)
-    moved = _moved(x, y)
+    moved = np.flatnonzero(_moved(x, y))
+    pieces, colours = [], []
+    for robot in moved:
+        shown = led[keep[:-1], robot] if count <= COLOURED_ROBOTS else np.zeros(1, np.int64)
+        changes = np.flatnonzero(np.diff(shown)) + 1
+        starts = np.r_[0, changes]
+        for start, stop in zip(starts, np.r_[changes, len(keep) - 1], strict=True):
+            part = keep[start : stop + 1]
+            pieces.append(np.column_stack([x[part, robot], y[part, robot]]))
+        colours.append(shown[starts])
     few = count <= FEW_ROBOTS
-    colours: Any = [ROBOT_COLOURS[k % FEW_ROBOTS] for k in range(count)] if few else "#44729e"
-    width, alpha = (1.3, 0.9) if few else (0.9, 0.6) if count <= 100 else (0.4, 0.5)
-    shown = [colours[k] for k in np.flatnonzero(moved)] if few else colours
+    width, alpha = (1.6, 1.0) if few else (1.0, 0.8) if count <= COLOURED_ROBOTS else (0.4, 0.5)
+    shades: Any = "#44729e"
+    if pieces and count <= COLOURED_ROBOTS:
+        shades = path_colours(np.concatenate(colours))
     axes.add_collection(
-        LineCollection(list(lines[moved]), colors=shown, linewidths=width, alpha=alpha, zorder=2)
+        LineCollection(pieces, colors=shades, linewidths=width, alpha=alpha, zorder=2)
     )
-    dot = 22.0 if few else 9.0 if count <= 100 else 2.0
-    axes.scatter(x[0, moved], y[0, moved], s=dot, c=shown, linewidths=0, zorder=3)
+    dot = 22.0 if few else 9.0 if count <= COLOURED_ROBOTS else 2.0
+    axes.scatter(x[0, moved], y[0, moved], s=dot, c=BODY_EDGE, linewidths=0, zorder=3)
 
 
 def _moved(x: Floats, y: Floats) -> NDArray[np.bool_]:
@@ -179,6 +189,79 @@ def _led_handles(colours: Integers) -> list[Any]:
         )
         for k in most
     ]
+
+
+# ---- what LEDs showed ----------------------------------------------------------------------------
+
+
+def draw_leds(run: Run) -> Figure | None:
+    """Draw the LEDs of all robots against time, and the spread of robots that blink in a rhythm."""
+    tracks = Tracks.of(run)
+    times, led = tracks.times_s, tracks.led
+    if len(times) < 2 or not (led != led[0]).any():
+        return None
+    count = led.shape[1]
+    rhythm = find_rhythm(times, led)
+    figure = new_figure(6.5, 2.2 + min(2.6, 0.25 * count) + (2.0 if rhythm else 0.0))
+    panels = figure.subplots(
+        2 if rhythm else 1, 1, sharex=True, squeeze=False, height_ratios=[3, 2][: 1 + bool(rhythm)]
+    )[:, 0]
+    above = panels[0]
+    rows = np.unique(np.linspace(0, count - 1, min(count, LED_ROWS)).round().astype(np.int64))
+    half = np.diff(times).mean() / 2
+    above.imshow(
+        led_rgb(led[:, rows]).swapaxes(0, 1),
+        extent=(times[0] - half, times[-1] + half, count - 0.5, -0.5),
+        aspect="auto",
+        interpolation="nearest",
+    )
+    above.set_ylabel("robot")
+    above.yaxis.set_major_locator(MaxNLocator(min(count, 9), integer=True, min_n_ticks=1))
+    above.set_title(f"{_title(run)}, colours of LEDs")
+    if rhythm:
+        below = panels[1]
+        below.plot(rhythm.times_s, rhythm.spread_s, "o-", color="#0072b2", markersize=3.5, lw=1.2)
+        below.set_ylabel("spread of blinks (s),\nstandard deviation")
+        below.set_ylim(bottom=0)
+        below.grid(color="#e5e5e5")
+        words = f"{rhythm.robots} robots blink every {rhythm.period_s:.2f} s"
+        below.text(0.99, 0.95, words, ha="right", va="top", transform=below.transAxes)
+    panels[-1].set_xlabel("simulated time (s)")
+    return figure
+
+
+class Rhythm(NamedTuple):
+    """Robots that blink with a common period, and how far apart they are, once per period."""
+
+    robots: int
+    period_s: float
+    times_s: Floats
+    spread_s: Floats  # standard deviation of phases on a circle
+
+
+def find_rhythm(times: Floats, led: Integers) -> Rhythm | None:
+    """Return the common rhythm of at least three robots that blink regularly, if there is one."""
+    usual = np.array([np.bincount(column, minlength=64).argmax() for column in led.T])
+    lit = led != usual
+    begins = [times[1:][lit[1:, k] & ~lit[:-1, k]] for k in range(led.shape[1])]
+    begins = [begin for begin in begins if len(begin) > FEWEST_BLINKS]
+    if len(begins) < 3:
+        return None
+    gaps = np.concatenate([np.diff(begin) for begin in begins])
+    early, period, late = np.quantile(gaps, [0.1, 0.5, 0.9])
+    if late - early > 0.5 * period:
+        return None
+    blinks = np.sort(np.concatenate(begins))
+    starts = np.arange(blinks[0], blinks[-1] - period, period)
+    middles, spreads = [], []
+    for start in starts:
+        these = blinks[(blinks >= start) & (blinks < start + period)]
+        if len(these) < 2:
+            continue
+        order = abs(np.exp(2j * np.pi * these / period).mean())
+        middles.append(start + period / 2)
+        spreads.append(period / (2 * np.pi) * np.sqrt(max(0.0, -2 * np.log(max(order, 1e-9)))))
+    return Rhythm(len(begins), float(period), np.array(middles), np.array(spreads))
 
 
 def _title(run: Run) -> str:
@@ -435,6 +518,7 @@ def _counted(number: int, word: str) -> str:
 
 PICTURES = {
     "trajectories": draw_trajectories,
+    "leds": draw_leds,
     "message_success": draw_message_success,
     "distance_estimate": draw_distance_estimate,
     "channel_load": draw_channel_load,

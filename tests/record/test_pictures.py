@@ -8,7 +8,7 @@ from PIL import Image
 
 from avrswarm.errors import RecordError
 from avrswarm.record import film, pictures
-from avrswarm.record.drawing import LED_OFF, Stage, Tracks, led_rgb
+from avrswarm.record.drawing import LED_OFF, Stage, Tracks, led_rgb, path_colours
 from avrswarm.record.run_folder import RunRecorder, read_run
 
 from .fake_simulation import FakeSimulation, make_scene
@@ -69,9 +69,9 @@ def test_all_pictures_of_a_run(tmp_path, arena):
             assert len(image.convert("RGB").getcolors(1 << 24)) > 50
 
 
-def test_without_messages_there_are_only_trajectories(tmp_path):
+def test_without_messages_there_are_only_robots(tmp_path):
     run = record(tmp_path / "run", messages=False)
-    assert [path.name for path in pictures.draw_run(run)] == ["trajectories.png"]
+    assert [path.name for path in pictures.draw_run(run)] == ["trajectories.png", "leds.png"]
 
 
 def test_one_robot_that_stands_still(tmp_path):
@@ -82,7 +82,7 @@ def test_one_robot_that_stands_still(tmp_path):
 def test_many_robots_and_messages(tmp_path, monkeypatch):
     monkeypatch.setattr(pictures, "SCATTERED", 10)
     run = record(tmp_path / "run", columns=12, rows=11, arena={"shape": "open"})
-    assert len(pictures.draw_run(run)) == 4
+    assert len(pictures.draw_run(run)) == len(pictures.PICTURES)
 
 
 def test_the_recorder_draws_at_the_end(tmp_path):
@@ -104,6 +104,42 @@ def test_a_blinking_led_counts_as_its_colour():
     led[::5, 0] = 3  # a fifth of the time
     led[:, 1] = np.where(times < 9, 12, 48)
     assert pictures._usual_colours(times, led).tolist() == [3, 12, 0]
+
+
+def blinking(begins_s):
+    """Times and LEDs of robots that flash red for 60 ms at these times."""
+    times = np.arange(0, 20, 0.02)
+    led = np.zeros((len(times), len(begins_s)), np.int64)
+    for robot, begins in enumerate(begins_s):
+        for begin in begins:
+            led[(times >= begin) & (times < begin + 0.06), robot] = 3
+    return times, led
+
+
+def test_the_spread_of_blinks():
+    """Three robots, 0, 0.1 and 0.2 s late: a deviation of 82 ms; then in unison."""
+    turns = np.arange(0.5, 20, 2.0)
+    times, led = blinking([turns + (turns < 10) * late for late in (0.0, 0.1, 0.2)])
+    rhythm = pictures.find_rhythm(times, led)
+    assert (rhythm.robots, rhythm.period_s) == (3, pytest.approx(2.0))
+    early, late = rhythm.spread_s[rhythm.times_s < 9], rhythm.spread_s[rhythm.times_s > 11]
+    assert early == pytest.approx(np.std([0.0, 0.1, 0.2]), abs=0.01)
+    assert late == pytest.approx(0.0, abs=0.01)
+
+
+def test_no_rhythm_without_a_common_period():
+    generator = np.random.default_rng(1)
+    assert pictures.find_rhythm(*blinking(generator.uniform(0, 20, (5, 12)))) is None
+    assert pictures.find_rhythm(*blinking([np.arange(0, 20, 2.0)] * 2)) is None
+
+
+def test_paths_have_the_colours_of_leds(tmp_path):
+    run = record(tmp_path / "run", columns=1, rows=1, messages=False)
+    paths = pictures.draw_trajectories(run).axes[0].collections
+    shades = {tuple(shade) for lines in paths for shade in lines.get_edgecolor()[:, :3].tolist()}
+    tracks = Tracks.of(run)
+    assert len(np.unique(tracks.led)) == 10
+    assert {tuple(rgb) for rgb in path_colours(np.unique(tracks.led[:-1])).tolist()} <= shades
 
 
 def test_the_view_is_the_arena_unless_robots_use_little_of_it(tmp_path):
