@@ -87,6 +87,7 @@ def cli() -> None:
 @_SET
 @click.option("--out", metavar="DIR", type=click.Path(), help="A new or empty folder for the run.")
 @click.option("--film", is_flag=True, help="Make a film too: mp4 with ffmpeg, gif without.")
+@click.option("--live", is_flag=True, help="Show the robots in a window while they run.")
 @click.option("--window-us", type=click.FloatRange(10, 2000), hidden=True)
 @_JSON
 def run(
@@ -97,6 +98,7 @@ def run(
     overrides: tuple[str, ...],
     out: str | None,
     film: bool,
+    live: bool,
     window_us: float | None,
     as_json: bool,
 ) -> None:
@@ -106,8 +108,11 @@ def run(
     the run goes to a new folder in runs/. Ctrl-C ends a run early and keeps what was recorded.
 
     A robot whose firmware does something that has no meaning stops alone and is told; with
-    --set scene.on_fault=stop_run it ends the run with exit code 4. JSON has wall_s and
-    realtime_factor without compile_s, the time that compiling or loading compiled code took.
+    --set scene.on_fault=stop_run it ends the run with exit code 4. A run with --live is at most
+    record.film_speed times as fast as real time (4, unless the scene says otherwise).
+
+    JSON has wall_s and realtime_factor without compile_s, the time that compiling or loading
+    compiled code took, and without what a window took.
 
     \b
     Examples:
@@ -121,6 +126,10 @@ def run(
         overrides = (*overrides, f"scene.seconds={seconds!r}")
     what = read_scene(scene, overrides)
     check_whole(what)  # mistakes are told before anything is compiled
+    if live:
+        from avrswarm.record.live import LiveWindow, check_screen
+
+        check_screen()
 
     from avrswarm.record.progress import RunProgress
     from avrswarm.record.recorded_run import run_recorded
@@ -134,8 +143,12 @@ def run(
         if not as_json and sys.stderr.isatty():
             bar = RunProgress(what.scene.name, what.scene.seconds)
             on_progress = showing.enter_context(bar).update
-        done = run_recorded(simulation, None, out, film=film, on_progress=on_progress)
+        window = LiveWindow(simulation) if live else None
+        done = run_recorded(simulation, None, out, film=film, live=window, on_progress=on_progress)
     click.echo(json.dumps(_run_figures(done)) if as_json else _run_text(done))
+    if window is not None and sys.stderr.isatty() and done.reason != "interrupted":
+        click.echo("Close the window to end.", err=True)
+        window.hold()
     faults = done.info["faults"]
     for fault in faults[:SHOWN_FAULTS]:
         click.echo(f"avrswarm: {fault['message']}", err=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from matplotlib import pyplot
 
 from avrswarm import cli, read_run
 from tests.program.records import END, data, write_hex
@@ -128,6 +129,15 @@ class TestRun:
         code, output, _ = run("run", scene, "--film", "--set", "scene.seconds=0.5", capfd=capfd)
         assert code == 0
         assert re.search(r"the film runs/scene/film\.(mp4|gif)", output)
+
+    def test_a_live_window_needs_a_screen(self, scene, tmp_path, capfd):
+        pyplot.switch_backend("agg")
+        code, output, messages = run("run", scene, "--live", capfd=capfd)
+        assert (code, output) == (2, "")
+        assert "--live needs a screen" in messages
+        assert "--film" in messages
+        assert "compiling" not in messages
+        assert not (tmp_path / "runs").exists()
 
     def test_shipped_scene_by_name(self, capfd):
         code, output, _ = run("run", "blink", "--seconds", 0.01, capfd=capfd)

@@ -11,20 +11,12 @@ from typing import Any
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.collections import LineCollection
 from numpy.typing import NDArray
 from PIL import Image
 
 from avrswarm.errors import RecordError
-from avrswarm.record.drawing import (
-    STYLE,
-    Stage,
-    Tracks,
-    add_robots,
-    led_rgb,
-    nose_colours,
-    nose_lines,
-)
+from avrswarm.record.drawing import STYLE, Stage, Tracks
+from avrswarm.record.moving_picture import TRAIL_S, TRAILED_ROBOTS, MovingPicture
 from avrswarm.record.run_folder import Run
 
 Floats = NDArray[np.float64]
@@ -33,8 +25,6 @@ Picture = NDArray[np.uint8]
 DOTS_PER_INCH = 150
 GIF_DOTS_PER_INCH = 80
 GIF_FPS = 12.5
-TRAIL_S = 10.0
-TRAILED_ROBOTS = 300
 
 
 def make_film(run: Run, path: Path | None = None) -> Path:
@@ -75,41 +65,22 @@ def make_film(run: Run, path: Path | None = None) -> Path:
 
 def _draw(run: Run, tracks: Tracks, shown: Floats, dpi: int) -> Iterator[Picture]:
     """Draw what stays once, and what moves for each picture."""
-    times, x, y, led = tracks.times_s, tracks.x_mm, tracks.y_mm, tracks.led
+    times, x, y = tracks.times_s, tracks.x_mm, tracks.y_mm
     heading = np.unwrap(tracks.heading_rad, axis=0)
     stage = Stage.of(run)
     window = stage.window(x, y, margin_mm=45.0)
     figure = window.figure()
     figure.set_dpi(dpi)
     canvas: Any = FigureCanvasAgg(figure)
-    axes = figure.subplots()
-    discs = stage.draw(axes, window).discs
-    bodies, noses = add_robots(axes, x[0], y[0], heading[0], run.radius_mm, led_rgb(led[0]))
-    trails = LineCollection([], colors="#44729e", linewidths=0.8, alpha=0.6, zorder=2)
-    axes.add_collection(trails)
-    title = axes.set_title(f"{run.info['name']} {times[-1]:6.1f} s")
-    canvas.draw()  # lays everything out
-    figure.set_layout_engine("none")
-    moving = [trails, discs, bodies, noses, title]
-    for artist in moving:
-        artist.set_animated(True)
-    canvas.draw()
-    background = canvas.copy_from_bbox(figure.bbox)
+    name = run.info["name"]
+    picture = MovingPicture(figure, stage, window, run.radius_mm, f"{name} {times[-1]:6.1f} s")
     for now in shown:
         here = _at(times, now, x), _at(times, now, y)
-        rgb = led_rgb(led[int(np.searchsorted(times, now + 1e-9)) - 1])
-        bodies.set_offsets(np.column_stack(here))
-        bodies.set_facecolor([tuple(row) for row in rgb.tolist()])
-        noses.set_segments(list(nose_lines(*here, _at(times, now, heading), run.radius_mm)))
-        noses.set_color([tuple(row) for row in nose_colours(rgb).tolist()])
-        if x.shape[1] <= TRAILED_ROBOTS:
-            trails.set_segments(_trails(times, x, y, now, here))
-        disc_x, disc_y = _at(times, now, tracks.disc_x_mm), _at(times, now, tracks.disc_y_mm)
-        discs.set_offsets(np.column_stack([disc_x, disc_y]))
-        title.set_text(f"{run.info['name']} {now:6.1f} s")
-        canvas.restore_region(background)
-        for artist in moving:
-            figure.draw_artist(artist)
+        led = tracks.led[int(np.searchsorted(times, now + 1e-9)) - 1]
+        trails = _trails(times, x, y, now, here) if x.shape[1] <= TRAILED_ROBOTS else []
+        discs = _at(times, now, tracks.disc_x_mm), _at(times, now, tracks.disc_y_mm)
+        title = f"{name} {now:6.1f} s"
+        picture.show(title, *here, _at(times, now, heading), led, np.column_stack(discs), trails)
         yield np.asarray(canvas.buffer_rgba())[:, :, :3]
 
 

@@ -14,12 +14,15 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from avrswarm.errors import ChipFault
 from avrswarm.jit import compile_seconds
 from avrswarm.record.run_folder import RunRecorder
 from avrswarm.swarm.simulation import Simulation
+
+if TYPE_CHECKING:
+    from avrswarm.record.live import LiveWindow
 
 
 class RecordedRun(NamedTuple):
@@ -45,6 +48,7 @@ def run_recorded(
     folder: str | Path | None = None,
     *,
     film: bool = False,
+    live: LiveWindow | None = None,
     on_progress: Callable[[float], object] | None = None,
 ) -> RecordedRun:
     """Run a simulation, write its run folder and draw its pictures.
@@ -63,6 +67,8 @@ def run_recorded(
         Where to write, as for `RunRecorder`.
     film
         Also make a film.
+    live
+        A window that shows the run while it goes on.
     on_progress
         Called with the simulated time after every step.
     """
@@ -79,6 +85,8 @@ def run_recorded(
                 pressed.append(True)
             if on_progress is not None:
                 on_progress(running.time_s)
+            if live is not None:
+                live.update(running)
             return not pressed
 
         try:
@@ -90,7 +98,8 @@ def run_recorded(
             raise
         if pressed:
             reason = "interrupted"
-    recorder.finish(reason, compile_seconds() - compiled_s, compiled_s)
+    shown_s = 0.0 if live is None else live.spent_s
+    recorder.finish(reason, compile_seconds() - compiled_s, compiled_s, shown_s)
     assert recorder.folder is not None
     return RecordedRun(reason, recorder.folder, recorder.info)
 

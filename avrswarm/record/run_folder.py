@@ -172,7 +172,7 @@ class RunRecorder:
         self._pictures = wanted.pictures if pictures is None else pictures
         self._film = film
         self._count = len(simulation.robots)
-        self._discs = _pushable_discs(simulation.scene)
+        self._discs = pushable_discs(simulation.scene)
         self._watch = Watch(simulation.scene, [robot.program for robot in simulation.robots])
         self._samples: list[_Sample] = []
         self._uart: defaultdict[int, list[bytes]] = defaultdict(list)
@@ -223,7 +223,11 @@ class RunRecorder:
                 self._flush()
 
     def finish(
-        self, reason: str = "finished", compile_s: float = 0.0, compiled_before_s: float = 0.0
+        self,
+        reason: str = "finished",
+        compile_s: float = 0.0,
+        compiled_before_s: float = 0.0,
+        shown_s: float = 0.0,
     ) -> Path:
         """Write all that is left, then the pictures; return the folder.
 
@@ -235,11 +239,13 @@ class RunRecorder:
             Part of the time since ``start`` that went into compiling; not counted as speed.
         compiled_before_s
             Time that went into compiling before ``start``; only told.
+        shown_s
+            Part of the time since ``start`` that went into a live window; not counted as speed.
         """
         assert self.folder is not None, "finish before start"
         with _interrupt_later():
             simulation = self._simulation
-            wall_s = time.perf_counter() - self._started - compile_s
+            wall_s = time.perf_counter() - self._started - compile_s - shown_s
             self._collect()
             if self._last_sample_s < simulation.time_s:
                 self._take_sample()
@@ -618,7 +624,7 @@ def _firmware(simulation: RecordedSimulation) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def _pushable_discs(scene: Scene) -> dict[int, int]:
+def pushable_discs(scene: Scene) -> dict[int, int]:
     """Return which of the world's discs can move, with their numbers among the scene's objects."""
     discs = [number for number, thing in enumerate(scene.objects) if isinstance(thing, Disc)]
     return {
@@ -626,6 +632,12 @@ def _pushable_discs(scene: Scene) -> dict[int, int]:
         for place, number in enumerate(discs)
         if isinstance(thing := scene.objects[number], Disc) and thing.pushable
     }
+
+
+def radii_mm(simulation: RecordedSimulation) -> NDArray[np.float64]:
+    """Return the radius of every robot."""
+    radius = np.array([group.radius_mm for group in simulation.scene.robots])
+    return np.asarray(radius[simulation.group], np.float64)
 
 
 def _now() -> str:
