@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
@@ -365,6 +366,140 @@ def execute(
         raise fault
 
 
+@cli.group()
+def calibrate() -> None:
+    """Put calibration tables to the test, and make better ones.
+
+    \b
+    Examples:
+      avrswarm calibrate distance --scene orbit --fit
+      avrswarm calibrate motors my_robots.csv --fit
+    """
+
+
+@calibrate.command("distance")
+@click.argument("firmware", type=click.Path(), required=False)
+@click.option(
+    "--eeprom",
+    "eeproms",
+    multiple=True,
+    metavar="FILE.hex",
+    type=click.Path(path_type=Path),
+    help="EEPROM of a robot, Intel HEX; may be given often.",
+)
+@click.option(
+    "--tables",
+    metavar="FILE.csv",
+    type=click.Path(path_type=Path),
+    help="Tables: low_gain, high_gain, 14 rows; with uid for several robots.",
+)
+@click.option(
+    "--scene", metavar="SCENE", type=click.Path(), help="Take robots and light of a scene."
+)
+@click.option(
+    "--readings",
+    metavar="FILE.csv",
+    type=click.Path(path_type=Path),
+    help="Readings of real robots in place of modelled ones: distance_mm, low_gain, high_gain, and"
+    " uid for several robots.",
+)
+@click.option("--fit", is_flag=True, help="Make new tables from the readings, and run again.")
+@click.option(
+    "--robots",
+    type=click.IntRange(1, 1000),
+    default=4,
+    show_default=True,
+    help="How many robots, without --eeprom and --tables; of a scene at most so many.",
+)
+@click.option(
+    "--messages",
+    type=click.IntRange(1, 10_000),
+    default=20,
+    show_default=True,
+    help="Messages from each distance.",
+)
+@click.option(
+    "--step-mm",
+    type=click.FloatRange(0.1, 20),
+    default=2.5,
+    show_default=True,
+    help="Between the distances, from 33 to 140 mm.",
+)
+@click.option(
+    "--type", "message_type", type=click.IntRange(0, 127), default=0, help="Type of the messages."
+)
+@click.option("--data", metavar="N,N,...", help="Up to nine bytes of the messages; default: 1,0.")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), metavar="N", help="Another seed.")
+@_SET
+@click.option("--out", metavar="DIR", type=click.Path(), help="A new or empty folder for results.")
+@_JSON
+def calibrate_distance(
+    firmware: str | None,
+    eeproms: tuple[Path, ...],
+    tables: Path | None,
+    scene: str | None,
+    readings: Path | None,
+    fit: bool,
+    robots: int,
+    messages: int,
+    step_mm: float,
+    message_type: int,
+    data: str | None,
+    seed: int | None,
+    overrides: tuple[str, ...],
+    out: str | None,
+    as_json: bool,
+) -> None:
+    """Test distance tables with a binary's own estimate_distance, from 33 to 140 mm.
+
+    FIRMWARE is an ELF file with the symbol estimate_distance, whose return value is taken; without
+    that symbol its serial output is, printed as the shipped distance_reporter does, which is also
+    the default. Tables come from --eeprom, --tables or --scene, or are those of average robots, and
+    their faults are named: not decreasing, saturated, crossing gains, erased, out of the ADC's
+    reach, discontinuous where one gain hands over to the other, or not of this robot.
+
+    With --fit new tables are made, proven by running again, and written as EEPROM image and CSV.
+    Figures, all readings and a picture go to a new folder in runs/, or to --out.
+
+    \b
+    Examples:
+      avrswarm calibrate distance --scene orbit
+      avrswarm calibrate distance my.elf --eeprom robot7.hex --readings measured.csv --fit
+    """
+    from avrswarm.program import load_program, with_debug_information
+    from avrswarm.record.run_folder import make_folder
+    from avrswarm.robot.messages import Message
+    from avrswarm.scene.shipped import find_firmware
+    from avrswarm.study import calibrate_distance as study
+
+    if sum(bool(given) for given in (eeproms, tables, scene)) > 1:
+        raise click.UsageError("--eeprom, --tables and --scene exclude each other")
+    binary = find_firmware(firmware or "distance_reporter", Path())
+    program = with_debug_information(load_program(binary))
+    message = Message.make(message_type, _bytes_of(data)) if data else None
+    world, subjects = study.gather(
+        eeproms=eeproms,
+        tables=tables,
+        scene=scene,
+        readings=readings,
+        overrides=overrides,
+        seed=seed,
+        robots=robots,
+    )
+    found = study.study_distances(
+        program, subjects, world, messages=messages, step_mm=step_mm, fit=fit, message=message
+    )
+    folder = make_folder(None if out is None else Path(out), "calibrate-distance")
+    files = study.write_study(found, folder)
+    if as_json:
+        click.echo(json.dumps({**found.as_json(), "files": [str(file) for file in files]}))
+        return
+    from rich.console import Console
+
+    Console().print(*study.report(found), sep="\n")
+    click.echo(f"The picture is {folder / 'distance.png'}; tables and more are beside it.")
+
+
 @cli.command()
 @click.option(
     "--repeats",
@@ -476,6 +611,14 @@ def _scene_text(found: dict[str, Any]) -> str:
     said = ", ".join(f"{one['command']} at {one['at_s']:g} s" for one in found["commands"])
     lines.append(f"overhead {said or 'silent'}")
     return "\n".join(lines)
+
+
+def _bytes_of(text: str) -> bytes:
+    """Read bytes that an option gives as numbers with commas between."""
+    try:
+        return bytes(int(number, 0) for number in text.split(","))
+    except ValueError:
+        raise click.BadParameter(f"'{text}' is not bytes such as 1,0,0x2F") from None
 
 
 def _section_of(path: str) -> str:

@@ -1,5 +1,7 @@
 """Intel HEX text to bytes by address, with errors that name the line and say what is wrong there.
 
+And back: `write_hex`.
+
 The intelhex library decodes the records and finds what is wrong; here its findings get words and
 details, and what it lets pass (no end-of-file record, records after it, no data) is caught.
 """
@@ -9,6 +11,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import intelhex
 
@@ -57,6 +60,17 @@ def read_hex(content: bytes, name: str) -> HexFile:
     if not found:
         raise ProgramError(f"{name}: no data records; there is no firmware in it")
     return HexFile(found, lines)
+
+
+def write_hex(path: Path, content: bytes) -> None:
+    """Write bytes, from address 0 on, as an Intel HEX file."""
+    writer = intelhex.IntelHex()
+    writer.puts(0, content)
+    try:
+        with path.open("w", encoding="ascii", newline="\n") as file:
+            writer.write_hex_file(file)
+    except OSError as error:
+        raise ProgramError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def _check_end(lines: list[str], name: str) -> None:

@@ -188,7 +188,7 @@ class RunRecorder:
     def start(self) -> Path:
         """Make the folder, write what is known before the run, and return the folder."""
         simulation = self._simulation
-        folder = _make_folder(self._wanted_folder, simulation.scene.scene.name)
+        folder = make_folder(self._wanted_folder, simulation.scene.scene.name)
         self.folder = folder
         self._ledger = Ledger(self._count, Earshot.of(simulation.scene, simulation.traits))
         self._trajectory = GrowingTable(folder / "trajectory.parquet", TRAJECTORY_SCHEMA)
@@ -534,7 +534,8 @@ def read_run(path: str | Path) -> Run:
 # ---- beginning -------------------------------------------------------------------------------
 
 
-def _make_folder(wanted: Path | None, name: str) -> Path:
+def make_folder(wanted: Path | None, name: str) -> Path:
+    """Return the wanted folder, made if need be and empty, or a new one of that name in runs/."""
     try:
         if wanted is not None:
             wanted.mkdir(parents=True, exist_ok=True)

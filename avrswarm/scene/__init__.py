@@ -12,7 +12,7 @@ write
 
 from avrswarm.scene.model import Scene
 from avrswarm.scene.place import Placed, place_robots
-from avrswarm.scene.read import read_scene
+from avrswarm.scene.read import read_scene, scene_of
 from avrswarm.scene.shipped import find_firmware, find_scene, list_scenes
 
 __all__ = [
@@ -23,4 +23,5 @@ __all__ = [
     "list_scenes",
     "place_robots",
     "read_scene",
+    "scene_of",
 ]

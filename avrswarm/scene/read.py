@@ -41,11 +41,15 @@ def read_scene(path: str | Path, overrides: Iterable[str] = ()) -> Scene:
         If anything is wrong; the message says what and where.
     """
     found = find_scene(path)
-    content = _parse(found)
+    return scene_of(_parse(found), found, overrides)
+
+
+def scene_of(content: dict[str, Any], path: Path, overrides: Iterable[str] = ()) -> Scene:
+    """Return the scene of a table, with changes as ``read_scene`` takes them."""
     overrides = list(overrides)
     for override in overrides:
-        _apply(content, override, found)
-    return check_scene(content, found, overrides)
+        _apply(content, override, path)
+    return check_scene(content, path, overrides)
 
 
 def check_scene(content: dict[str, Any], path: Path, overrides: Sequence[str] = ()) -> Scene:

@@ -1,0 +1,157 @@
+"""Pictures of the calibration studies, fit for a paper: one figure each, written as PNG."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from avrswarm.record.drawing import STYLE, new_figure
+from avrswarm.robot.distance import HIGH_ALONE_UP_TO, LOW_ALONE_FROM
+from avrswarm.robot.distance_tables import DISTANCES_MM
+from avrswarm.study.calibrate_distance import CALIBRATED_MM, DistanceStudy, Outcome
+
+GIVEN, FITTED, LOW, HIGH = "#d55e00", "#0072b2", "#009e73", "#cc79a7"
+QUIET = "#8c8c8c"
+LAST_COUNT = 1023
+
+
+def draw_distances(study: DistanceStudy, path: Path) -> None:
+    """Draw estimates, errors, failures, and readings against tables."""
+    with rc_context(STYLE):
+        figure = new_figure(9.0, 7.2)
+        (estimates, errors), (readings, failures) = figure.subplots(2, 2)
+        _draw_estimates(estimates, study)
+        _draw_errors(errors, study)
+        _draw_readings(readings, study)
+        _draw_failures(failures, study)
+        last = max(float(outcome.sent.distance_mm.max()) for outcome in study.outcomes)
+        for axes in (estimates, errors, readings, failures):
+            axes.set_xlim(28, last + 5)
+        count = len(study.outcomes)
+        robots = study.outcomes[0].subject.name if count == 1 else f"{count} robots"
+        source = study.program.source
+        name = source.stem if source is not None else "the binary"
+        figure.suptitle(f"Distance estimates of {name}, {robots}", fontsize=12)
+        _save(figure, path)
+
+
+def _rounds(study: DistanceStudy) -> list[tuple[str, str, list[Outcome]]]:
+    """Return label, colour and results of each run that was made."""
+    rounds = [("given tables", GIVEN, study.outcomes), ("fitted tables", FITTED, study.fitted)]
+    return [one for one in rounds if one[2]]
+
+
+def _draw_estimates(axes: Axes, study: DistanceStudy) -> None:
+    last = max(float(outcome.sent.distance_mm.max()) for outcome in study.outcomes)
+    axes.plot([30, last], [30, last], color=QUIET, lw=0.8, zorder=1)
+    axes.annotate(
+        "true", (last, last), (-4, 4), textcoords="offset points", ha="right", color=QUIET
+    )
+    for label, colour, outcomes in _rounds(study):
+        distance = np.concatenate([o.sent.distance_mm[o.estimated] for o in outcomes])
+        estimate = np.concatenate([o.estimate_mm[o.estimated] for o in outcomes])
+        shift = 0.5 if colour == FITTED else -0.5 if study.fitted else 0.0
+        axes.scatter(distance + shift, estimate, s=5, c=colour, alpha=0.25, lw=0, zorder=2)
+        axes.scatter([], [], s=18, c=colour, lw=0, label=label)
+    axes.axvspan(*CALIBRATED_MM, color="#000000", alpha=0.04, lw=0, zorder=0)
+    axes.set_xlabel("true distance (mm)")
+    axes.set_ylabel("estimate (mm)")
+    axes.set_title("a  every message", loc="left")
+    axes.legend(loc="upper left")
+
+
+def _draw_errors(axes: Axes, study: DistanceStudy) -> None:
+    axes.axhline(0, color=QUIET, lw=0.8)
+    axes.axhspan(-2, 2, color="#000000", alpha=0.06, lw=0)
+    bounds = [5.0]
+    for label, colour, outcomes in _rounds(study):
+        for outcome in outcomes:
+            rows = [row for row in outcome.by_distance() if row["bias_mm"] is not None]
+            distance, bias, spread = (
+                np.array([row[key] for row in rows])
+                for key in ("distance_mm", "bias_mm", "spread_mm")
+            )
+            inside = (distance >= CALIBRATED_MM[0]) & (distance <= CALIBRATED_MM[1])
+            bounds += list(np.abs(bias[inside]) + spread[inside])
+            axes.plot(distance, bias, color=colour, lw=1.3, alpha=0.9)
+            if len(outcomes) <= 3:
+                axes.fill_between(
+                    distance, bias - spread, bias + spread, color=colour, alpha=0.18, lw=0
+                )
+        rms = np.sqrt(np.mean(np.concatenate([_errors(o) for o in outcomes]) ** 2))
+        axes.plot([], [], color=colour, lw=1.3, label=f"{label}, rms {rms:.1f} mm")
+    limit = 1.15 * float(np.percentile(bounds, 95))
+    axes.set_ylim(-limit, limit)
+    axes.axvspan(*CALIBRATED_MM, color="#000000", alpha=0.04, lw=0, zorder=0)
+    axes.set_xlabel("true distance (mm)")
+    axes.set_ylabel("bias ± spread (mm)")
+    axes.set_title("b  error; band of ±2 mm", loc="left")
+    axes.legend(loc="upper left")
+
+
+def _errors(outcome: Outcome) -> Any:
+    """Return the errors within the tables' range; one zero where there are none."""
+    distance = outcome.sent.distance_mm[outcome.estimated]
+    inside = (distance >= CALIBRATED_MM[0]) & (distance <= CALIBRATED_MM[1])
+    found = outcome.error_mm[inside]
+    return found if len(found) else np.zeros(1)
+
+
+def _draw_readings(axes: Axes, study: DistanceStudy) -> None:
+    for outcome in study.outcomes:
+        told = outcome.estimated
+        for counts, colour in ((outcome.low, LOW), (outcome.high, HIGH)):
+            axes.scatter(
+                outcome.sent.distance_mm[told], counts[told], s=4, c=colour, alpha=0.25, lw=0
+            )
+    for dashes, outcomes in ((":", study.outcomes), ("-", study.fitted)):
+        for outcome in outcomes:
+            for table, colour in zip(outcome.subject.tables, (LOW, HIGH), strict=True):
+                shown = np.where(np.array(table) <= 1400, table, np.nan)
+                axes.plot(DISTANCES_MM, shown, dashes, color=colour, lw=1.2)
+    axes.axhspan(HIGH_ALONE_UP_TO, LOW_ALONE_FROM, color="#000000", alpha=0.06, lw=0, zorder=0)
+    axes.axhline(LAST_COUNT, color=QUIET, lw=0.8)
+    axes.text(1.0, LAST_COUNT + 8, "ADC ends", color=QUIET, ha="right", transform=_across(axes))
+    axes.text(1.0, 800, "hand-over", color=QUIET, ha="right", va="center", transform=_across(axes))
+    for colour, label in ((HIGH, "high gain"), (LOW, "low gain")):
+        axes.scatter([], [], s=18, c=colour, lw=0, label=label)
+    axes.plot([], [], ":", color=QUIET, label="given table")
+    if study.fitted:
+        axes.plot([], [], "-", color=QUIET, label="fitted table")
+    axes.set_ylim(0, 1230)
+    axes.set_xlabel("true distance (mm)")
+    axes.set_ylabel("reading (ADC counts)")
+    axes.set_title("c  readings and tables", loc="left")
+    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.2))
+
+
+def _draw_failures(axes: Axes, study: DistanceStudy) -> None:
+    for outcome in study.outcomes:
+        rows = outcome.by_distance()
+        axes.step(
+            [row["distance_mm"] for row in rows],
+            [row["failures_percent"] for row in rows],
+            where="mid",
+            color=GIVEN,
+            lw=1.2,
+            alpha=0.8,
+        )
+    axes.axvspan(*CALIBRATED_MM, color="#000000", alpha=0.04, lw=0, zorder=0)
+    axes.set_ylim(-3, 103)
+    axes.set_xlabel("true distance (mm)")
+    axes.set_ylabel("messages without estimate (%)")
+    axes.set_title("d  failures", loc="left")
+
+
+def _across(axes: Axes) -> Any:
+    """Return coordinates that are relative along x and data along y."""
+    return axes.get_yaxis_transform()
+
+
+def _save(figure: Figure, path: Path) -> None:
+    figure.savefig(path, bbox_inches="tight", pad_inches=0.12)
