@@ -501,6 +501,94 @@ def calibrate_distance(
 
 
 @cli.command()
+@_FIRMWARE
+@click.option("--seconds", type=SECONDS, metavar="S", help="How long to watch; default: 2.")
+@click.option("--skip", "skip_s", type=SECONDS, metavar="S", help="Begin to watch only then.")
+@click.option("--scene", metavar="SCENE", help="Watch robots of this scene (file or name).")
+@click.option(
+    "--robot",
+    "robots",
+    type=click.IntRange(min=0),
+    multiple=True,
+    metavar="N",
+    help="Which robot of the scene runs FIRMWARE and is watched; may be given often. Default: 0.",
+)
+@click.option("--bare", is_flag=True, help="A chip without a board, even for Kilobot firmware.")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), metavar="N", help="Another seed.")
+@_SET
+@click.option("--symbols", metavar="FILE", help="Names for a .hex: its ELF, or what avr-nm prints.")
+@click.option(
+    "--between",
+    nargs=2,
+    metavar="A B",
+    help="Cycles from A to B: symbols, addresses, or pin edges such as PB0+ and PD5-.",
+)
+@click.option("--vcd", metavar="FILE", help="Write waveforms of the watched robots.")
+@click.option("--pins", metavar="PB0,...", default="", help="Pins to show there.")
+@click.option("--top", type=click.IntRange(min=1), default=12, show_default=True, metavar="N")
+@click.option("--out", metavar="DIR", type=click.Path(), help="A new or empty folder for files.")
+@_JSON
+def timing(
+    firmware: str,
+    seconds: float | None,
+    skip_s: float | None,
+    scene: str | None,
+    robots: tuple[int, ...],
+    bare: bool,
+    seed: int | None,
+    overrides: tuple[str, ...],
+    symbols: str | None,
+    between: tuple[str, str] | None,
+    vcd: str | None,
+    pins: str,
+    top: int,
+    out: str | None,
+    as_json: bool,
+) -> None:
+    """Measure how long functions, interrupts and delays of a firmware take, to the cycle.
+
+    FIRMWARE is an ELF or Intel HEX file, or the name of a shipped firmware. Kilobot firmware runs
+    on a robot alone that is told to RUN soon after power-on, or on robots of a scene; other
+    firmware runs on a chip alone. Times of functions are without interrupts, which have tables of
+    their own.
+
+    The folder gets timing.json, Parquet tables of all calls and interrupts, a picture, and profiles
+    for speedscope and for callgrind viewers.
+
+    \b
+    Examples:
+      avrswarm timing timing_probe
+      avrswarm timing my.elf --scene orbit --robot 1 --seconds 5 --vcd waves.vcd --pins PB0,PB3
+      avrswarm timing my.hex --symbols my.elf --between PB4+ PB4-
+    """
+    from rich.console import Console
+
+    from avrswarm.study.timing import report
+    from avrswarm.study.timing.names import open_firmware
+
+    wanted = report.Wanted(
+        open_firmware(firmware, symbols),
+        seconds=seconds or 2.0,
+        skip_s=skip_s or 0.0,
+        scene=scene,
+        robots=robots,
+        overrides=overrides,
+        seed=seed,
+        bare=bare,
+        between=between,
+        pins=tuple(pins.split(",")) if pins else (),
+        vcd=vcd,
+        out=out,
+    )
+    found = report.profile(wanted)
+    if as_json:
+        click.echo(json.dumps(found))
+        return
+    Console().print(report.profile_tables(found, top))
+    click.echo(report.written(found))
+
+
+@cli.command()
 @click.option(
     "--repeats",
     type=click.IntRange(min=1),

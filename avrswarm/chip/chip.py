@@ -349,9 +349,12 @@ class Chip:
     @property
     def seconds(self) -> float:
         """World time since power-on; follows OSCCAL and CLKPR."""
+        return self.time_of(self.cycle) / TIME_UNITS_PER_SECOND
+
+    def time_of(self, cycle: int) -> int:
+        """Return the world time, in units, at which a cycle begins if the clock stays as it is."""
         c = self._c
-        units = int(c.time_base) + (int(c.cycle) - int(c.time_base_cycle)) * int(c.period)
-        return units / TIME_UNITS_PER_SECOND
+        return int(c.time_base) + (cycle - int(c.time_base_cycle)) * int(c.period)
 
     @property
     def pc(self) -> int:

@@ -14,6 +14,7 @@ together with its caller.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -141,7 +142,7 @@ class Count(IntEnum):
 class Ledger(NamedTuple):
     """What is written down about one chip."""
 
-    starts: NDArray[np.uint8]  # [word] 1: a function begins here
+    owner: NDArray[np.int64]  # [word] where the function begins that it is in; NOBODY if in none
     points: NDArray[np.uint8]  # [word] passing here is noted, with this number
     cycles: NDArray[np.int64]  # [word] spent in the instruction here
     executions: NDArray[np.int64]  # [word]
@@ -160,8 +161,14 @@ LISTS = ("calls", "served", "blackouts", "waits", "passes", "edges")
 """The lists of a ledger, in the order of ``Count``."""
 
 
-def make_ledger(rows: int = 1 << 15) -> Ledger:
-    """Return an empty ledger whose lists have room for ``rows`` rows."""
+def make_ledger(starts: Iterable[int] = (), rows: int = 1 << 15) -> Ledger:
+    """Return an empty ledger whose lists have room for ``rows`` rows.
+
+    ``starts`` are the word addresses at which functions begin; each goes on to the next.
+    """
+    owner = np.full(FLASH_WORDS, NOBODY, np.int64)
+    for start in sorted(starts):
+        owner[start:] = start
 
     def table(columns: int) -> NDArray[np.int64]:
         return np.zeros((rows, columns), np.int64)
@@ -169,7 +176,7 @@ def make_ledger(rows: int = 1 << 15) -> Ledger:
     counts = np.zeros(len(Count), np.int64)
     counts[Count.OFF_SINCE] = NOBODY
     return Ledger(
-        starts=np.zeros(FLASH_WORDS, np.uint8),
+        owner=owner,
         points=np.zeros(FLASH_WORDS, np.uint8),
         cycles=np.zeros(FLASH_WORDS, np.int64),
         executions=np.zeros(FLASH_WORDS, np.int64),
@@ -295,17 +302,24 @@ def _arrive(ledger: Ledger, c: ChipRow, site: int) -> None:
     if frame[Frame.KIND] == Kind.START:
         _start_anew_at(ledger, c)
         return
-    place = top
-    while place >= 0 and ledger.stack[place, Frame.FUNCTION] != c.pc:
-        if ledger.stack[place, Frame.KIND] != Kind.JUMP:
-            place = -1
-            break
-        place -= 1
-    if place < 0:
+    if not _go_back_to(ledger, c, c.pc):
         _push(ledger, c, Kind.JUMP, frame[Frame.SP], site, c.cycle)
-        return
-    while ledger.counts[Count.DEPTH] - 1 > place:  # functions that jump to each other for ever
+
+
+@kernel
+def _go_back_to(ledger: Ledger, c: ChipRow, function: int) -> bool:
+    """Close functions that were jumped to, down to ``function``; tell whether it was there.
+
+    Two functions may jump to each other for ever; a table jump comes back by a jump.
+    """
+    place = ledger.counts[Count.DEPTH] - 1
+    while ledger.stack[place, Frame.FUNCTION] != function:
+        if ledger.stack[place, Frame.KIND] != Kind.JUMP:
+            return False
+        place -= 1
+    while ledger.counts[Count.DEPTH] - 1 > place:
         _pop(ledger, c.cycle, 1)
+    return True
 
 
 @kernel
@@ -329,9 +343,9 @@ def _raise(ledger: Ledger, requests: int, cycle: int) -> None:
 
 
 @kernel
-def _let_events_happen(ledger: Ledger, c: ChipRow, tape: NDArray[np.int64]) -> None:
+def _let_events_happen(ledger: Ledger, c: ChipRow, tape: NDArray[np.int64], end: int) -> None:
     """Do what the core would do first, one event at a time, and note who asks for an interrupt."""
-    while c.next_event < c.cycle:
+    while c.next_event < end:
         now = c.next_event
         before = c.requests
         handle_due(c, tape, now)
@@ -413,12 +427,22 @@ def _follow(ledger: Ledger, c: ChipRow, word: int, place: int, begin: int) -> No
         case Op.BRNE_DELAY_DEC | Op.BRNE_DELAY_SBIW | Op.BRNE_DELAY_SUBI:
             _wait(ledger, c, word, place, begin)
         case _:
-            if ledger.starts[c.pc]:
-                top = ledger.stack[ledger.counts[Count.DEPTH] - 1]
+            top = ledger.stack[ledger.counts[Count.DEPTH] - 1]
+            if ledger.owner[c.pc] == c.pc:
                 if c.pc == c.reset_vector:
                     _start_anew(ledger, c)
                 elif top[Frame.FUNCTION] != c.pc:
                     _arrive(ledger, c, place)
+            elif top[Frame.KIND] == Kind.JUMP and ledger.owner[c.pc] != ledger.owner[place]:
+                _go_back_to(ledger, c, ledger.owner[c.pc])
+
+
+@kernel
+def _drain_log(ledger: Ledger, c: ChipRow) -> None:
+    for number in range(c.log_count):
+        ledger.edges[ledger.counts[Count.EDGES]] = c.log[number]
+        ledger.counts[Count.EDGES] += 1
+    c.log_count = 0
 
 
 @kernel
@@ -433,7 +457,7 @@ def _observe_step(
 ) -> int:
     """Let one instruction, or one interrupt's entry, happen and write it down."""
     counts = ledger.counts
-    _let_events_happen(ledger, c, tape)
+    _let_events_happen(ledger, c, tape, c.cycle)
     begin, place, status, sp = c.cycle, c.pc, c.sreg, _stack_pointer(c)
     before, event = c.requests, c.next_event
     slept, resetting = c.asleep, c.reset_cause
@@ -442,10 +466,7 @@ def _observe_step(
     if slept:
         until = min(max(until, event + 1), stop)
     reason = run(c, flash, code, tape, scratch, until)
-    for number in range(c.log_count):
-        ledger.edges[counts[Count.EDGES]] = c.log[number]
-        counts[Count.EDGES] += 1
-    c.log_count = 0
+    _drain_log(ledger, c)
     if reason != Stop.CYCLES:
         return reason
     _raise(ledger, c.requests & ~before, min(event, c.cycle))
@@ -509,6 +530,8 @@ def observe(
     rewind_tape(c, tape)
     if ledger.counts[Count.DEPTH] == 0:
         _start_anew(ledger, c)
+        if c.pc != c.reset_vector:
+            ledger.stack[0, Frame.FUNCTION] = NOBODY  # who called what is under way is not known
         if not c.sreg & _I_FLAG:
             ledger.counts[Count.OFF_SINCE] = c.cycle
             ledger.counts[Count.OFF_PLACE] = c.pc
@@ -523,6 +546,8 @@ def observe(
             last = cycle_at(c, stop)
         elif reason != Stop.CYCLES and reason != Stop.CLOCK:
             return reason
+    _let_events_happen(ledger, c, tape, min(c.cycle, last))
+    _drain_log(ledger, c)
     return Stop.CYCLES.value
 
 

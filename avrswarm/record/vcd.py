@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from itertools import groupby
 from typing import TextIO
 
 _FIRST_CODE, _CODES = 33, 94  # identifier codes are made of the printable ASCII characters
@@ -20,7 +21,8 @@ class VcdWriter:
         Nominal frequency that turns cycles into time; changes by OSCCAL or CLKPR are not followed.
         Time is in nanoseconds where a cycle is a whole number of them, otherwise in picoseconds.
     widths
-        Name and number of bits of each signal, in the order a viewer shall list them.
+        Name and number of bits of each signal, in the order a viewer shall list them. What stands
+        before a dot is the scope that the signal is shown in; default: chip.
     """
 
     def __init__(self, stream: TextIO, clock_hz: float, widths: Mapping[str, int]) -> None:
@@ -33,10 +35,13 @@ class VcdWriter:
         self._values: dict[str, int] = {}
         self._time = -1
         stream.write(f"$version avrswarm $end\n$timescale 1 {unit} $end\n")
-        stream.write("$scope module chip $end\n")
-        for name, width in self._widths.items():
-            stream.write(f"$var wire {width} {self._codes[name]} {name} $end\n")
-        stream.write("$upscope $end\n$enddefinitions $end\n")
+        for scope, names in groupby(self._widths, key=_scope):
+            stream.write(f"$scope module {scope} $end\n")
+            for name in names:
+                shown = name.rpartition(".")[2]
+                stream.write(f"$var wire {self._widths[name]} {self._codes[name]} {shown} $end\n")
+            stream.write("$upscope $end\n")
+        stream.write("$enddefinitions $end\n")
 
     def update(self, cycle: int, values: Iterable[tuple[str, int]]) -> None:
         """Write what differs from the values written before; cycles must not go back."""
@@ -60,6 +65,10 @@ class VcdWriter:
         if time > self._time:
             self._stream.write(f"#{time}\n")
             self._time = time
+
+
+def _scope(name: str) -> str:
+    return name.rpartition(".")[0] or "chip"
 
 
 def _code(number: int) -> str:

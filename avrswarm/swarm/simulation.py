@@ -95,6 +95,7 @@ class Witnessed(NamedTuple):
 
     before: Chip
     after: Chip
+    tape: NDArray[np.int64]  # rows as in ``avrswarm.chip.state.Tape``; some are seen again later
     end: int
 
 
@@ -476,9 +477,13 @@ class Simulation:
 
     def witness(self, robot: int, notice: Callable[[Witnessed], None]) -> None:
         """Call ``notice`` after every window with what a robot went through; changes nothing."""
+        self.check_robot(robot)
+        self._witnesses.append((robot, notice))
+
+    def check_robot(self, robot: int) -> None:
+        """Raise an error if there is no robot of this number."""
         if not 0 <= robot < len(self.chips):
             raise UsageError(f"there is no robot {robot}: they are 0 to {len(self.chips) - 1}")
-        self._witnesses.append((robot, notice))
 
     def _witness(self, robot: int, before: Any, first: int, last: int, end: int) -> Witnessed:
         rows = window.write_tape_again(
@@ -499,6 +504,7 @@ class Simulation:
         return Witnessed(
             self._attach(robot, before.view(np.recarray), tape),
             self._attach(robot, after.view(np.recarray), tape),
+            tape,
             end,
         )
 

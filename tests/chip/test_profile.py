@@ -22,8 +22,7 @@ class Watched:
 
     def __init__(self, program, cycles, starts=(), rows=1 << 15):
         self.chip = Chip(program)
-        ledger = self.ledger = make_ledger(rows)
-        ledger.starts[list(starts)] = 1
+        ledger = self.ledger = make_ledger(starts, rows)
         parts = {name: [] for name in LISTS}
 
         def drain():
@@ -95,6 +94,30 @@ def test_a_jump_to_a_function_returns_with_its_caller():
     assert (row[Call.KIND], row[Call.INCLUSIVE], row[Call.CALLER]) == (Kind.JUMP, 5, first)
     (row,) = seen.of(first)
     assert (row[Call.INCLUSIVE], row[Call.EXCLUSIVE]) == (8, 3)
+
+
+def test_a_table_jump_comes_back_to_its_function():
+    """avr-gcc's switch jumps to a library routine, which jumps back into the middle."""
+
+    def build(a):
+        a.absolute(asm.call, "chooser")
+        a.label("end")
+        a.branch(asm.rjmp, "end")
+        a.label("chooser")
+        a.branch(asm.rjmp, "table")  # 2
+        a.label("case")
+        a(asm.nop(), asm.ret())  # 5
+        a.label("table")
+        a(asm.nop())
+        a.branch(asm.rjmp, "case")  # 2
+
+    a, built = program(build)
+    chooser, table = a.word_address("chooser"), a.word_address("table")
+    seen = Watched(built, 100, starts=[MAIN, chooser, table])
+    (row,) = seen.of(chooser)
+    assert (row[Call.INCLUSIVE], row[Call.EXCLUSIVE]) == (10, 7)
+    (row,) = seen.of(table)
+    assert (row[Call.INCLUSIVE], row[Call.CALLER]) == (3, chooser)
 
 
 def test_functions_that_jump_to_each_other_for_ever_do_not_fill_the_stack():

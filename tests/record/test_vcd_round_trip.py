@@ -13,7 +13,10 @@ TXEN = 0x08
 
 
 def parse(text):
-    """Read a value change dump: time unit in seconds, and each signal's (time, value) list."""
+    """Read a value change dump: time unit in seconds, and each signal's (time, value) list.
+
+    Signals of a chip have plain names, those of other scopes ``scope.name``.
+    """
     units = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12, "fs": 1e-15}
     tokens = iter(text.split())
     unit, names, widths, changes, now = None, {}, {}, {}, None
@@ -21,8 +24,12 @@ def parse(text):
         if token == "$timescale":
             number, name = next(tokens), next(tokens)
             unit = int(number) * units[name]
+        elif token == "$scope":
+            assert next(tokens) == "module"
+            scope = next(tokens)
         elif token == "$var":
             kind, width, code, name = (next(tokens) for _ in range(4))
+            name = name if scope == "chip" else f"{scope}.{name}"
             assert kind == "wire"
             assert code not in names
             names[code], widths[code], changes[name] = name, int(width), []

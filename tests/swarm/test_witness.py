@@ -20,10 +20,10 @@ def test_the_light_that_reached_a_robot_makes_it_do_the_same_again():
 
     def notice(seen):
         nonlocal pulses
-        pulses += len(seen.before._tape)
-        end = seen.before._c.time_base_cycle
-        end -= (int(seen.before._c.time_base) - seen.end) // int(seen.before._c.period)
-        seen.before.run(cycles=int(end) - seen.before.cycle)
+        pulses += len(seen.tape)
+        now = seen.before.cycle
+        period = seen.before.time_of(now + 1) - seen.before.time_of(now)
+        seen.before.run(cycles=-(-(seen.end - seen.before.time_of(now)) // period))
         assert seen.before.digest() == seen.after.digest()
 
     sim.witness(1, notice)

@@ -1,0 +1,304 @@
+"""``avrswarm timing``: watch, work out, write JSON, Parquet, pictures, profiles; print tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from rich.box import SIMPLE_HEAD
+from rich.console import Group
+from rich.table import Table
+
+from avrswarm.errors import RecordError, UsageError
+from avrswarm.program import Program
+from avrswarm.record.run_folder import make_folder
+from avrswarm.scene import place_robots, read_scene
+from avrswarm.study.timing import between as between_study
+from avrswarm.study.timing import export, functions, interrupts, pictures, waveforms
+from avrswarm.study.timing.names import Names
+from avrswarm.study.timing.observe import (
+    ALL_PINS,
+    Observed,
+    is_kilobot,
+    table_scene,
+    watch_chip,
+    watch_robots,
+)
+from avrswarm.swarm.simulation import Simulation
+from avrswarm.swarm.warm_up import compile_swarm
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What shall be watched, and for how long."""
+
+    program: Program
+    seconds: float
+    skip_s: float = 0.0
+    scene: str | None = None
+    robots: tuple[int, ...] = ()
+    overrides: tuple[str, ...] = ()
+    seed: int | None = None
+    bare: bool = False  # a chip without a board, even if it listens as Kilobots do
+    between: tuple[str, str] | None = None
+    pins: tuple[str, ...] = ()
+    vcd: str | None = None
+    out: str | None = None
+
+
+def profile(wanted: Wanted) -> dict[str, Any]:
+    """Watch, write everything into a folder, and return all figures as plain data."""
+    points = [between_study.read_point(text, wanted.program) for text in wanted.between or ()]
+    pins = _check_pins(wanted.pins)
+    seen = watch(wanted, points, pins)
+    folder = make_folder(
+        Path(wanted.out) if wanted.out else None, f"timing_{_stem(wanted.program)}"
+    )
+    found: dict[str, Any] = {
+        "firmware": wanted.program.name,
+        "digest": wanted.program.digest,
+        "scene": wanted.scene,
+        "folder": str(folder),
+        "watched": [_profile_one(one, folder, points, len(seen) > 1) for one in seen],
+    }
+    if wanted.vcd is not None:
+        try:
+            with open(wanted.vcd, "w", encoding="utf-8") as stream:
+                waveforms.write_waveforms(stream, seen, pins)
+        except OSError as error:
+            raise RecordError(f"{wanted.vcd}: cannot be written: {error.strerror}") from None
+        found["vcd"] = wanted.vcd
+    write_json(folder / "timing.json", found)
+    return found
+
+
+def watch(
+    wanted: Wanted, points: Sequence[between_study.Point], pins: Sequence[str]
+) -> list[Observed]:
+    """Watch a chip alone, a robot alone, or robots of a scene."""
+    watched_pins = [point.pin for point in points if point.pin]
+    if wanted.vcd is not None:
+        watched_pins += waveforms.needed_pins(pins)
+    # A pin has no word; -1 keeps the numbers of the points in order and is never passed.
+    words = [-1 if point.word is None else point.word for point in points]
+    look: dict[str, Any] = {"points": words, "pins": list(dict.fromkeys(watched_pins))}
+    program = wanted.program
+    if wanted.scene is None and (wanted.bare or not is_kilobot(program)):
+        if wanted.robots or wanted.overrides:
+            raise UsageError("--robot and --set belong to a scene: give --scene too")
+        return [watch_chip(program, wanted.seconds, wanted.skip_s, **look)]
+    compile_swarm()
+    robots = wanted.robots or (0,)
+    simulation = _simulation(wanted, robots)
+    return watch_robots(
+        simulation, robots, wanted.seconds, wanted.skip_s, names=Names(program), **look
+    )
+
+
+def _simulation(wanted: Wanted, robots: Sequence[int]) -> Simulation:
+    path = wanted.program.source
+    assert path is not None
+    if wanted.scene is None:
+        return Simulation(table_scene(path, seed=wanted.seed or 1))
+    scene = read_scene(wanted.scene, wanted.overrides)
+    group = place_robots(scene).group
+    changes = list(wanted.overrides)
+    for robot in robots:
+        if not 0 <= robot < len(group):
+            raise UsageError(
+                f"{wanted.scene}: there is no robot {robot}: they are 0 to {len(group) - 1}"
+            )
+        changes.append(f"robots.{group[robot]}.firmware={path.resolve()}")
+    return Simulation(read_scene(wanted.scene, changes), wanted.seed)
+
+
+def _check_pins(names: Sequence[str]) -> list[str]:
+    pins = [name.strip().upper() for name in names]
+    for pin in pins:
+        if pin not in ALL_PINS:
+            raise UsageError(f"no pin '{pin}'; pins are PB0-PB7, PC0-PC6 and PD0-PD7")
+    return pins
+
+
+def _stem(program: Program) -> str:
+    return program.source.stem if program.source is not None else "program"
+
+
+def _profile_one(
+    seen: Observed, folder: Path, points: Sequence[between_study.Point], many: bool
+) -> dict[str, Any]:
+    """Work out and write everything about one chip."""
+    place = folder / seen.label.replace(" ", "_") if many else folder
+    place.mkdir(exist_ok=True)
+    rows = functions.function_rows(seen)
+    vectors = interrupts.vector_rows(seen)
+    found: dict[str, Any] = {
+        "label": seen.label,
+        "cycles": seen.length,
+        "seconds": seen.seconds,
+        "asleep_cycles": seen.asleep,
+        "calls_not_followed": seen.too_deep,
+        "functions": rows,
+        "call_graph": functions.call_graph(seen),
+        "lines": functions.line_rows(seen),
+        "interrupts": vectors,
+        "interrupts_off": interrupts.blackout_rows(seen),
+    }
+    write_table(place / "calls.parquet", functions.call_columns(seen))
+    write_table(place / "interrupts.parquet", interrupts.served_columns(seen))
+    export.write_speedscope(seen, place / "profile.speedscope.json")
+    export.write_callgrind(seen, place / "callgrind.out.avrswarm")
+    found["picture"] = str(
+        pictures.save(place / "timing.png", lambda: pictures.draw_profile(seen, rows, vectors))
+    )
+    if points:
+        figures, pairs = between_study.between(seen, *points)
+        found["between"] = figures
+        write_table(place / "between.parquet", {"from_cycle": pairs[:, 0], "to_cycle": pairs[:, 1]})
+        if len(pairs):
+            found["between_picture"] = str(
+                pictures.save(
+                    place / "between.png",
+                    lambda: pictures.draw_between(figures, pairs, seen.label),
+                )
+            )
+    return found
+
+
+def write_table(path: Path, columns: dict[str, Any]) -> None:
+    """Write columns as a Parquet file."""
+    pq.write_table(pa.table({name: pa.array(list(v)) for name, v in columns.items()}), path)
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write plain data as a JSON file."""
+    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+# ---- tables --------------------------------------------------------------------------------------
+
+
+def profile_tables(found: dict[str, Any], top: int) -> Group:
+    """Return the figures of ``profile`` as tables to print."""
+    parts: list[Any] = []
+    for one in found["watched"]:
+        asleep = f", asleep for {one['asleep_cycles']:,}" if one["asleep_cycles"] else ""
+        parts.append(f"{one['label']}: {one['seconds']:.4g} s, {one['cycles']:,} cycles{asleep}")
+        parts.append(_function_table(one["functions"], top))
+        parts.append(_line_table(one["lines"], top))
+        parts.append(_vector_table(one["interrupts"]))
+        parts.append(_off_table(one["interrupts_off"], top))
+        if "between" in one:
+            parts.append(_between_text(one["between"]))
+    return Group(*parts)
+
+
+def new_table(title: str, texts: Sequence[str], numbers: Sequence[str]) -> Table:
+    """Return a table with columns of text on the left and numbers on the right."""
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for text in texts:
+        table.add_column(text, overflow="fold", min_width=12)
+    for number in numbers:
+        table.add_column(number, justify="right", no_wrap=True)
+    return table
+
+
+def whole(value: float | None) -> str:
+    """Return a number of cycles for people."""
+    if value is None:
+        return "-"
+    return f"{value:.0f}" if value == int(value) else f"{value:.1f}"
+
+
+def spread_cells(figures: dict[str, Any] | None) -> list[str]:
+    """Return least, median and greatest."""
+    if figures is None:
+        return ["-"] * 3
+    return [whole(figures[name]) for name in ("min", "median", "max")]
+
+
+def _function_table(rows: Sequence[dict[str, Any]], top: int) -> Table:
+    numbers = ("calls", "own %", "own", "interrupts", "min", "median", "max")
+    title = "functions: own cycles; interrupts meanwhile; one call, without interrupts"
+    table = new_table(title, ["function"], numbers)
+    for row in rows[:top]:
+        table.add_row(
+            row["function"],
+            whole(row["calls"]) + ("*" if row["unfinished"] else ""),
+            f"{100 * row['exclusive_share']:.3f}",
+            whole(row["exclusive_cycles"]),
+            whole(row["interrupted_cycles"]),
+            *spread_cells(row["inclusive"]),
+        )
+    if any(row["unfinished"] for row in rows[:top]):
+        table.caption = "* one of them had not returned"
+    return table
+
+
+def _line_table(rows: Sequence[dict[str, Any]], top: int) -> Table:
+    table = new_table("hot lines", ["line", "function"], ("cycles", "%", "times"))
+    for row in rows[:top]:
+        table.add_row(
+            f"{row['file']}:{row['line']}",
+            row["function"],
+            whole(row["cycles"]),
+            f"{100 * row['share']:.3f}",
+            whole(row["executions"]),
+        )
+    return table
+
+
+def _vector_table(rows: Sequence[dict[str, Any]]) -> Table:
+    names = ("count", "per s", "load %", "latency", "median", "max", "lasts", "median", "max")
+    table = new_table(
+        "interrupts: cycles from flag to first instruction, and from entry to RETI",
+        ["vector"],
+        names,
+    )
+    for row in rows:
+        table.add_row(
+            row["name"],
+            whole(row["count"]),
+            f"{row['per_second']:.1f}",
+            f"{100 * row['load']:.3f}",
+            *spread_cells(row["latency"]),
+            *spread_cells(row["duration"]),
+        )
+    return table
+
+
+def _off_table(rows: Sequence[dict[str, Any]], top: int) -> Table:
+    names = ("times", "longest", "at cycle", "in all", "%")
+    table = new_table("interrupts switched off, in cycles", ["because of"], names)
+    for row in rows[:top]:
+        table.add_row(
+            row["cause"],
+            whole(row["count"]),
+            whole(row["longest_cycles"]),
+            whole(row["longest_at_cycle"]),
+            whole(row["total_cycles"]),
+            f"{100 * row['share']:.3f}",
+        )
+    return table
+
+
+def _between_text(figures: dict[str, Any]) -> str:
+    route = f"{figures['from']} to {figures['to']}"
+    if figures["cycles"] is None:
+        return (
+            f"{route}: never ({figures['from']} happened {figures['times_from']} times,"
+            f" {figures['to']} {figures['times_to']} times)"
+        )
+    least, median, greatest = spread_cells(figures["cycles"])
+    count = figures["cycles"]["count"]
+    return f"{route}: {count:,} times, {least} to {greatest} cycles, median {median}"
+
+
+def written(found: dict[str, Any]) -> str:
+    """Say where the files are."""
+    return f"Pictures, tables and profiles for viewers are in {found['folder']}."

@@ -1,0 +1,156 @@
+"""`avrswarm timing`: files, JSON, exit codes, and what is said of mistakes."""
+
+import json
+import subprocess
+
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from avrswarm.cli import cli, main
+from tests.firmware.bench import FIRMWARE
+from tests.record.test_vcd_round_trip import parse
+
+PROBE = FIRMWARE / "timing_probe" / "timing_probe.elf"
+COMPUTE = FIRMWARE / "bench_compute" / "bench_compute.elf"
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def timing(*arguments):
+    done = CliRunner().invoke(cli, ["timing", *map(str, arguments)], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def failure(capfd, *arguments):
+    with pytest.raises(SystemExit) as caught:
+        main(["timing", *map(str, arguments)])
+    return caught.value.code, capfd.readouterr().err
+
+
+def test_a_chip_alone(tmp_path):
+    found = json.loads(timing(COMPUTE, "--seconds", "0.01", "--json"))
+    (seen,) = found["watched"]
+    assert seen["label"] == "alone"
+    assert seen["cycles"] == 80_000
+    folder = tmp_path / found["folder"]
+    assert json.loads((folder / "timing.json").read_text()) == found
+    calls = pq.read_table(folder / "calls.parquet")
+    assert calls.num_rows == sum(row["calls"] for row in seen["functions"])
+    assert sum(calls["exclusive_cycles"].to_pylist()) == 80_000
+    assert (folder / "timing.png").stat().st_size > 10_000
+
+
+def test_profiles_for_viewers(tmp_path):
+    timing(COMPUTE, "--seconds", "0.01", "--out", "here")
+    scope = json.loads((tmp_path / "here" / "profile.speedscope.json").read_text())
+    (profile,) = scope["profiles"]
+    stack, last = [], profile["startValue"]
+    for event in profile["events"]:  # what speedscope itself checks
+        assert event["at"] >= last
+        last = event["at"]
+        if event["type"] == "O":
+            stack.append(event["frame"])
+        else:
+            assert stack.pop() == event["frame"]
+    assert stack == []
+    assert last <= profile["endValue"]
+
+    lines = (tmp_path / "here" / "callgrind.out.avrswarm").read_text().splitlines()
+    own, skip = 0, False
+    for line in lines:
+        if line.startswith("0x") and not skip:
+            own += int(line.split()[2])
+        skip = line.startswith("calls=")
+    assert "summary: 80000" in lines
+    assert own == 80_000
+
+
+def test_robots_of_a_scene_with_waveforms(tmp_path):
+    """Robot 1 hears what robot 0 sends: the same bytes, some cycles later."""
+    found = json.loads(
+        timing(
+            PROBE, "--scene", "speaker_listener", "--robot", "0", "--robot", "1",
+            "--seconds", "1.2", "--vcd", "waves.vcd", "--pins", "PB0,PD2",
+            "--set", "spread.start_delay_s=0", "--json",
+        )
+    )  # fmt: skip
+    assert [one["label"] for one in found["watched"]] == ["robot 0", "robot 1"]
+    _, waves = parse((tmp_path / "waves.vcd").read_text())
+    assert {"robot_0.PB0", "robot_0.ir_sent", "robot_1.comparator"} <= set(waves)
+    assert waves["robot_0.ir_led"] == waves["robot_0.PB0"]
+    # The probe's message is all zeros; its checksum is 0x9C87 (hardware reference 4.2).
+    sent = [(time, value) for time, value in waves["robot_0.ir_sent"] if value]
+    heard = [(time, value) for time, value in waves["robot_1.ir_heard"] if value]
+    assert [value for _, value in sent[:2]] == [0x87, 0x9C]
+    (said,) = [time for time, value in heard if value == 0x87 and abs(time - sent[0][0]) < 10**9]
+    assert 1.05e6 < said - sent[0][0] < 8e6  # ps: the receiver's delay, and clocks that differ
+
+
+def test_a_hex_file_with_names_from_elsewhere(tmp_path):
+    bare = json.loads(timing(COMPUTE.with_suffix(".hex"), "--seconds", "0.005", "--json"))
+    named = json.loads(
+        timing(COMPUTE.with_suffix(".hex"), "--symbols", COMPUTE, "--seconds", "0.005", "--json")
+    )
+    (one,), (other,) = bare["watched"], named["watched"]
+    assert all(row["function"].startswith("0x") for row in one["functions"])
+    assert "main" in {row["function"] for row in other["functions"]}
+    addresses = {row["address"]: row["exclusive_cycles"] for row in one["functions"]}
+    mains = [row for row in other["functions"] if row["function"] == "main"]
+    assert addresses[mains[0]["address"]] == mains[0]["exclusive_cycles"]
+
+    listing = tmp_path / "names.txt"
+    listing.write_text(f"{mains[0]['address']:08x} T main # what avr-nm prints\n")
+    told = json.loads(
+        timing(COMPUTE.with_suffix(".hex"), "--symbols", listing, "--seconds", "0.005", "--json")
+    )
+    assert "main" in {row["function"] for row in told["watched"][0]["functions"]}
+
+
+@pytest.mark.needs_avr_gcc
+def test_what_avr_nm_prints_is_understood(tmp_path):
+    listing = tmp_path / "names.txt"
+    done = subprocess.run(["avr-nm", COMPUTE], capture_output=True, text=True, check=True)
+    listing.write_text(done.stdout)
+    arguments = ("--seconds", "0.005", "--json")
+    told = json.loads(timing(COMPUTE.with_suffix(".hex"), "--symbols", listing, *arguments))
+    itself = json.loads(timing(COMPUTE, *arguments))
+    names = [
+        {row["function"] for row in found["watched"][0]["functions"]} for found in (told, itself)
+    ]
+    assert "main" in names[0] & names[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["--between", "lop", "delay"], 2, "no symbol 'lop' in flash; did you mean loop"),
+        (["--between", "PB9+", "PB4-"], 2, "'PB9+': there is no such pin"),
+        (["--vcd", "x.vcd", "--pins", "PE1"], 2, "no pin 'PE1'"),
+        (["--scene", "orbit", "--robot", "7"], 2, "orbit: there is no robot 7: they are 0 to 1"),
+        (["--scene", "no_such"], 3, "no shipped scene is called 'no_such'"),
+        (["--bare", "--robot", "1"], 2, "belong to a scene"),
+        (["--symbols", "nowhere.txt"], 3, "nowhere.txt: cannot be read"),
+        (["--symbols", str(COMPUTE)], 3, "is not the ELF file of"),
+    ],
+)
+def test_mistakes(arguments, code, said, capfd):
+    got, message = failure(capfd, PROBE, *arguments)
+    assert (got, said in message) == (code, True), message
+
+
+def test_a_symbol_file_that_is_none(tmp_path, capfd):
+    (tmp_path / "names.txt").write_text("00000310 T delay\nwhat is this\n")
+    code, message = failure(capfd, PROBE, "--symbols", "names.txt")
+    assert code == 3
+    assert "names.txt:2: 'what is this' is not a symbol; write ADDRESS NAME" in message
+
+
+def test_symbols_that_a_hex_file_lacks(capfd):
+    code, message = failure(capfd, PROBE.with_suffix(".hex"), "--between", "loop", "delay")
+    assert code == 2
+    assert "has no symbols" in message
