@@ -277,7 +277,7 @@ BAD_ROBOTS = {
     "missing firmware": ('[[robots]]\nfirmware = "x.hex"\n', ["robots.0.firmware", "x.hex"]),
     "misspelt firmware": ('[[robots]]\nfirmware = "blik"\n', ["did you mean 'blink'"]),
     "firmware that is none": ('[[robots]]\nfirmware = "scene.toml"\n', ["scene.toml"]),
-    "too many": ('[[robots]]\nfirmware = "blink"\ncount = 65537\n', ["65537", "at most 65536"]),
+    "too many": ('[[robots]]\nfirmware = "blink"\ncount = 65536\n', ["65536", "at most 65535"]),
     "overlap": (f'[[robots]]\nfirmware = "blink"\n{TWO_AT}\n', ["overlap"]),
     "no room": ('[[robots]]\nfirmware = "blink"\ncount = 900\n', ["scene.toml"]),
 }

@@ -29,8 +29,9 @@ from avrswarm.scene.picture import read_grey
 from avrswarm.scene.shipped import find_firmware
 from avrswarm.world.optics import PRESETS
 
-MOST_ROBOTS = 65_536
-"""One per value of the 16-bit UID."""
+MOST_ROBOTS = 65_535
+"""One per value of the 16-bit UID but the last, which is that of an erased robot."""
+LAST_UID = 0xFFFE
 
 
 class Section(BaseModel):
@@ -240,7 +241,10 @@ class Eeprom(Section):
 
     erased: bool = Field(default=False, description="true: never calibrated, all bytes 0xFF")
     first_uid: int | None = Field(
-        default=None, ge=0, le=0xFFFF, description="UID of the first robot; default: go on counting"
+        default=None,
+        ge=0,
+        le=LAST_UID,
+        description="UID of the first robot; default: go on counting",
     )
     turn_left: Byte | None = Field(default=None, description="motor value; default: calibrated")
     turn_right: Byte | None = Field(default=None, description="motor value; default: calibrated")
@@ -741,6 +745,7 @@ class Scene(Section):
         if total > MOST_ROBOTS:
             raise ValueError(
                 f"{total} robots in all; at most {MOST_ROBOTS} are possible, one for each UID"
+                " from 0 to 65534 (65535 is what an erased robot has)"
             )
         owner: dict[int, int] = {}
         uid = 0
@@ -749,9 +754,9 @@ class Scene(Section):
                 continue
             uid = uid if group.eeprom.first_uid is None else group.eeprom.first_uid
             last = uid + group.places - 1
-            if last > 0xFFFF:
+            if last > LAST_UID:
                 raise ValueError(
-                    f"robots.{number} needs UIDs {uid} to {last}; the last one is 65535"
+                    f"robots.{number} needs UIDs {uid} to {last}; the last one is {LAST_UID}"
                 )
             for value in range(uid, last + 1):
                 if owner.setdefault(value, number) != number:

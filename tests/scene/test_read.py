@@ -122,7 +122,7 @@ BAD = {
     "negative size": ("[arena]\nwidth_mm = -5", r"width_mm = -5: must be more than 0 and at most"),
     "zero robots": ("count = 0", r"robots\.0\.count = 0: must be at least 1"),
     "half a robot": ("count = 1.5", r"robots\.0\.count = 1\.5: .*whole|integer"),
-    "too many robots": ("count = 65537", r"65537 robots in all; at most 65536 are possible"),
+    "too many robots": ("count = 65536", r"65536 robots in all; at most 65535 are possible"),
     "text for a number": ('[motion]\nspeed_mm_s = "8"', r"speed_mm_s = \"8\": .*valid number"),
     "a table for a number": ("[motion.speed_mm_s]\nx = 1", r"motion\.speed_mm_s: .*valid number"),
     "byte": (
@@ -164,8 +164,8 @@ BAD = {
         r"robots\.1 and robots\.0 both have UID 0; set eeprom\.first_uid",
     ),
     "uid beyond the last": (
-        "count = 2\n[robots.eeprom]\nfirst_uid = 65535",
-        r"the last one is 65535",
+        "count = 2\n[robots.eeprom]\nfirst_uid = 65534",
+        r"the last one is 65534",
     ),
     "message without data": (
         '[[controller]]\nat_s = 1\ncommand = "message"',

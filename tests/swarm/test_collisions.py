@@ -164,7 +164,7 @@ BOTH_TALK = [(0, 1), (1, 1)], []
 LATER_LISTENS = [(0, 1)], [1, 2]
 
 
-@pytest.mark.parametrize("cycles", [0, 1, 2, 4, 6, 8, 10, 12, 14, 15])
+@pytest.mark.parametrize("cycles", range(16))
 def test_within_fifteen_cycles_both_talk_and_nobody_hears_anything(cycles):
     """Five cycles from the look at the comparator to the own pulse, ten for the light."""
     assert duel(cycles) == BOTH_TALK
@@ -173,12 +173,7 @@ def test_within_fifteen_cycles_both_talk_and_nobody_hears_anything(cycles):
 @pytest.mark.parametrize(
     "cycles",
     [
-        16,
-        17,
-        18,
-        20,
-        24,
-        32,
+        *range(16, 32),
         64,
         100,
         144,
@@ -267,3 +262,24 @@ def test_light_that_begins_in_the_window_ends_the_attempt_and_is_understood(inte
 @pytest.mark.parametrize("cycles", [2396, 2406, 2500, 10_000, 30_000])
 def test_after_the_window_the_message_is_sent_to_its_end(interruption, cycles):
     assert interruption(cycles) == (interruption.pulses, False)
+
+
+@pytest.mark.parametrize(
+    ("border", "before", "after"),
+    [
+        (-16, "listens", "talks"),
+        (289, "talks", "aborts"),
+        (516, "aborts", "aborts and hears"),
+        (2393, "aborts and hears", "talks"),
+    ],
+)
+def test_borders_are_sharp_to_the_cycle(interruption, border, before, after):
+    """The table of 4.8 for our library: light begins so many cycles after the robot's own."""
+    outcomes = {
+        "listens": (0, True),
+        "talks": (interruption.pulses, False),
+        "aborts": (1, False),
+        "aborts and hears": (1, True),
+    }
+    swept = [interruption(cycles) for cycles in range(border - 8, border + 8)]
+    assert swept == 8 * [outcomes[before]] + 8 * [outcomes[after]]
