@@ -72,10 +72,10 @@ File = Annotated[Path, BeforeValidator(_existing_file)]
 ImageFile = Annotated[Path, AfterValidator(_is_image), BeforeValidator(_existing_file)]
 Firmware = Annotated[Path, BeforeValidator(_firmware)]
 Byte = Annotated[int, Field(ge=0, le=255)]
-Point = Annotated[list[float], Field(min_length=2, max_length=2)]
-Pose = Annotated[list[float], Field(min_length=2, max_length=3)]
 Percent = Annotated[float, Field(ge=0, le=100)]
 Place = Annotated[float, Field(ge=-1e6, le=1e6)]
+Point = Annotated[list[Place], Field(min_length=2, max_length=2)]
+Pose = Annotated[list[Place], Field(min_length=2, max_length=3)]
 Length = Annotated[float, Field(gt=0, le=1e6)]
 
 

@@ -90,6 +90,12 @@ def obstacles_of(scene: Scene) -> Obstacles:
         grey = read_grey(arena.image)
         if kind == CIRCLE and arena.width_mm != arena.height_mm:
             raise scene.error("arena.image", "in a circle, width_mm and height_mm must be equal")
+        if not (grey >= arena.image_wall_below).any():
+            raise scene.error(
+                "arena.image",
+                f"{arena.image} has no floor: nothing in it is as light as"
+                f" image_wall_below = {arena.image_wall_below:g}",
+            )
         depth, frame = shapes.image_depth(
             grey, arena.width_mm, arena.height_mm, arena.image_wall_below
         )

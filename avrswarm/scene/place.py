@@ -18,6 +18,7 @@ from avrswarm.randomness import Stream, draw_uniform
 from avrswarm.scene.columns import read_columns
 from avrswarm.scene.model import (
     At,
+    Disc,
     FilePattern,
     GridPattern,
     HexPattern,
@@ -71,6 +72,7 @@ def place_robots(scene: Scene) -> Placed:
         radius = np.concatenate([radius, np.full(count, group.radius_mm)])
         group_of = np.concatenate([group_of, np.full(count, number, np.int64)])
     placed = Placed(x, y, heading, group_of)
+    _check_discs(scene, obstacles)
     _check_obstacles(scene, placed, radius, obstacles)
     _check_overlaps(scene, placed, radius)
     return placed
@@ -311,6 +313,22 @@ def _enter(
 
 
 # ---- checks --------------------------------------------------------------------------------------
+
+
+def _check_discs(scene: Scene, obstacles: Obstacles) -> None:
+    """Nothing may stand where a pushable disc is: it would be thrown off at the start."""
+    for number, disc in enumerate(scene.objects):
+        if not isinstance(disc, Disc) or not disc.pushable:
+            continue
+        others = [other for other in obstacles.discs if other is not disc]
+        place = np.array([disc.x_mm], np.float64), np.array([disc.y_mm], np.float64)
+        clear = float(obstacles._replace(discs=others).clearance_mm(*place)[0])
+        if clear < disc.radius_mm - TOUCHING_MM:
+            raise scene.error(
+                f"objects.{number}",
+                f"the disc at x = {disc.x_mm:g} mm, y = {disc.y_mm:g} mm is"
+                f" {disc.radius_mm - clear:.1f} mm too close to a wall, another object or the rim",
+            )
 
 
 def _check_obstacles(scene: Scene, placed: Placed, radius: Floats, obstacles: Obstacles) -> None:

@@ -167,7 +167,8 @@ def _reason(
         case "finite_number":
             return "must be an ordinary number, not nan or inf"
         case "greater_than" | "greater_than_equal" | "less_than" | "less_than_equal":
-            return f"must be {_limits(section, keys)}"
+            limits = limits_of(section, str(keys[-1])) if section else ""
+            return f"must be {limits or error['msg'].removeprefix('Input should be ')}"
         case "value_error":
             return str(context["error"])
         case _:
@@ -237,12 +238,6 @@ def _kinds(section: type[BaseModel] | None, keys: tuple[str | int, ...]) -> str:
     ]
     tags = [tag for tag in map(tag_of, members) if tag]
     return f": one of {', '.join(tags)}" if tags else ""
-
-
-def _limits(section: type[BaseModel] | None, keys: tuple[str | int, ...]) -> str:
-    """Return the allowed values of a key in words."""
-    limits = limits_of(section, str(keys[-1])) if section else ""
-    return limits or "within its limits"
 
 
 def limits_of(section: type[BaseModel], key: str) -> str:

@@ -7,6 +7,7 @@ import shlex
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from avrswarm.errors import SceneError
 from avrswarm.scene import find_scene, list_scenes, place_robots, read_scene
@@ -147,6 +148,19 @@ BAD = {
         '[[objects]]\nkind = "disc"\nx_mm = 40',
         r"robot 0 .* too close to a wall, an obj",
     ),
+    "discs in each other": (
+        '[[objects]]\nkind = "disc"\nx_mm = 200\n'
+        '[[objects]]\nkind = "disc"\nx_mm = 210\npushable = true',
+        r"objects\.1: the disc at x = 210 mm, y = 0 mm is 50\.0 mm too close to .*another object",
+    ),
+    "a disc outside": (
+        '[[objects]]\nkind = "disc"\nx_mm = 480\npushable = true',
+        r"objects\.0: the disc at x = 480 mm.* 10\.0 mm too close to .*the rim",
+    ),
+    "far away": (
+        '[robots.placement]\nkind = "at"\npoints_mm = [[1e300, 0]]',
+        r"points_mm\.0\.0 = 1e\+300: must be less than or equal to 1000000",
+    ),
     "no room": (
         'count = 1000\n[robots.placement]\nkind = "random"',
         r"room for only \d+ of 1000 robots at random .*kind = \"hex\" helps",
@@ -228,6 +242,12 @@ def test_without_robots(scene_file, text, pattern):
 def test_bad_overrides(scene_file, override, pattern):
     message = complaint(scene_file(ROBOT), override)
     assert re.search(pattern, message), message
+
+
+def test_an_image_without_floor(scene_file, tmp_path):
+    Image.new("L", (20, 20), 0).save(tmp_path / "night.png")
+    message = complaint(scene_file(ROBOT + '[arena]\nimage = "night.png"\n'))
+    assert re.search(r"arena\.image: .*night\.png has no floor: .*image_wall_below = 0\.5", message)
 
 
 def test_all_mistakes_are_told_at_once(scene_file):
