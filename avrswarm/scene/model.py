@@ -686,7 +686,6 @@ class Record(Section):
     watch_robots: list[Annotated[int, Field(ge=0)]] = Field(
         default=[], description="robots whose variables are kept; default: all"
     )
-    waveforms: list[int] = Field(default=[], description="robots whose pins are kept as waveforms")
     film_fps: float = Field(default=25.0, gt=0, le=120, description="pictures per second of a film")
     film_speed: float = Field(
         default=4.0, gt=0, le=1000, description="simulated seconds per second of film"
