@@ -18,7 +18,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from avrswarm.chip.core import Stop
 from avrswarm.chip.faults import EXPLANATIONS, Fault
 from avrswarm.chip.kernels import Bench, bench, run_chip
+from avrswarm.chip.native import NO_BLOCKS
 from avrswarm.chip.peripherals.analog_comparator import ACO_SYNC_CYCLES
 from avrswarm.chip.profile import FULL, Ledger, observe
 from avrswarm.chip.registers import REGISTERS, SPH, SPL, SREG, WORD_REGISTERS
@@ -81,6 +82,7 @@ UNSEEN_FIELDS = (
     "log",
     "tape_next",
     "next_event",
+    "native",
 )
 """Fields that tell how the time was spent or who looked, not what came of it: not in digests."""
 
@@ -125,6 +127,14 @@ class Snapshot:
     pin_log: list[tuple[int, int, int]] = field(default_factory=list)
 
 
+class NativeCode(Protocol):
+    """What ``avrswarm.engine.Translation`` offers."""
+
+    @property
+    def blocks(self) -> NDArray[np.int64]:
+        """Addresses of native code by word address; see ``avrswarm.chip.native``."""
+
+
 class _OnClassOrInstance:
     """A method that works as ``Chip.restore(s)`` (new chip) and ``chip.restore(s)`` (in place)."""
 
@@ -157,6 +167,9 @@ class Chip:
         an empty loop, with interrupts off.
     skip_idle
         Jump over idle loops in closed form. Results are the same either way; off is only slower.
+    native
+        Translated code of the program, from ``avrswarm.engine.Translation``. Results are the same
+        without; it is only slower.
     """
 
     def __init__(
@@ -169,12 +182,14 @@ class Chip:
         strict: bool = False,
         stop_when_halted: bool = False,
         skip_idle: bool = True,
+        native: NativeCode | None = None,
     ) -> None:
         if not clock_hz > 0:
             raise UsageError(f"clock_hz must be a positive number of hertz, not {clock_hz!r}")
         self.program = program
         self.clock_hz = clock_hz
         self._chips = allocate(1)
+        self._native = native
         self._tape: NDArray[np.int64] = np.zeros((0, 4), dtype=np.int64)
         self._uart = bytearray()
         self.pin_log: list[tuple[int, int, int]] = []
@@ -217,6 +232,7 @@ class Chip:
         chip.pin_log = []
         chip._flash = flash
         chip._code = code
+        chip._native = None
         return chip
 
     def _give_flash(self, flash: NDArray[np.uint16]) -> None:
@@ -273,7 +289,11 @@ class Chip:
 
     def _run_to(self, stop: int, code: NDArray[np.uint32]) -> StopReason:
         while True:
-            reason = Stop(run_chip(self._chips, 0, self._flash, code, self._tape, _SCRATCH, stop))
+            # Translated code does not see breakpoints, which stand in a copy of the program.
+            native = self._native is not None and code is self._code
+            blocks = self._native.blocks if native else NO_BLOCKS
+            done = run_chip(self._chips, 0, self._flash, code, blocks, self._tape, _SCRATCH, stop)
+            reason = Stop(done)
             self._drain_log()
             match reason:
                 case Stop.CYCLES:

@@ -19,12 +19,25 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from avrswarm.chip import idle, sleep
-from avrswarm.chip.bus import EXISTS, is_flag_register, read_io, write_io
+from avrswarm.chip import idle, native, sleep
+from avrswarm.chip.data_space import (
+    LOG_RESERVE,
+    Access,
+    after_store,
+    byte,
+    change_bit,
+    horizon,
+    pop_byte,
+    push_outside,
+    push_word,
+    read_data,
+    write_data,
+)
 from avrswarm.chip.faults import Fault, report
 from avrswarm.chip.interrupts import INTERRUPT_ENTRY_CYCLES, acknowledge, lowest
+from avrswarm.chip.native import Slot
 from avrswarm.chip.peripherals import self_programming, timer_unit, watchdog
-from avrswarm.chip.registers import EECR, SMCR, SPH, SPL, SREG
+from avrswarm.chip.registers import SMCR, SPH, SPL, SREG
 from avrswarm.chip.reset import reset
 from avrswarm.chip.schedule import handle_due, rewind_tape, update_next_event
 from avrswarm.chip.state import DATA_SIZE, LOG_SIZE, NEVER, SRAM_START, ChipRow, Source, Touch
@@ -32,10 +45,6 @@ from avrswarm.chip.vectors import Vector
 from avrswarm.isa.decode import PC_MASK, SKIP_TWO
 from avrswarm.isa.table import Op
 from avrswarm.jit import kernel
-
-LOG_RESERVE = 32
-"""Room that must be free in the log before the next instruction runs."""
-
 
 class Stop(IntEnum):
     """Why ``run`` returned."""
@@ -47,24 +56,6 @@ class Stop(IntEnum):
     IMAGE = 4  # SPM on a shared flash image: give the chip its own and run again
     HALTED = 5  # nothing but a reset can change what the program does
     CLOCK = 6  # OSCCAL or CLKPR changed the clock; run again
-
-
-class Access(IntEnum):
-    """What an instruction left to be done on the I/O space."""
-
-    LOAD = 0
-    STORE = 1
-    SET_BIT = 2
-    CLEAR_BIT = 3
-    SKIP_IF_CLEAR = 4
-    SKIP_IF_SET = 5
-    IN = 6
-
-
-@kernel
-def byte(memory: NDArray[np.uint8], place: int) -> int:
-    """Load a byte as a signed 64-bit number (numba's ``int`` alone would keep it unsigned)."""
-    return int(memory[place]) & 0xFF
 
 
 @kernel
@@ -89,79 +80,6 @@ def pack_sreg(
         | t_flag << 6
         | i_flag << 7
     )
-
-
-@kernel
-def horizon(c: ChipRow, i_flag: int, visible: int, stop: int) -> int:
-    """Return the last cycle in which an instruction may start before the boundary needs attention.
-
-    ``visible`` is the cycle from which the present requests can be sampled.
-    """
-    if c.reset_cause or c.fault or c.clock_changed or c.log_count > LOG_SIZE - LOG_RESERVE:
-        return -1
-    last = min(c.next_event, stop - 1)
-    if i_flag and c.requests:
-        last = min(last, visible)
-    return last
-
-
-@kernel
-def read_data(c: ChipRow, tape: NDArray[np.int64], address: int, cycle: int, pc: int) -> int:
-    """Read a data address that is not in SRAM."""
-    if address < 0x20:
-        return byte(c.memory, address)
-    if address < SRAM_START:
-        if not EXISTS[address]:
-            report(c, Fault.RESERVED_READ, cycle, pc, address)
-            return 0
-        return read_io(c, tape, address, cycle)
-    report(c, Fault.READ_OUTSIDE, cycle, pc, address)
-    return 0
-
-
-@kernel
-def write_data(
-    c: ChipRow, tape: NDArray[np.int64], address: int, value: int, edge: int, pc: int
-) -> None:
-    """Write a data address that is not in SRAM."""
-    if address < 0x20:
-        c.memory[address] = value
-    elif address < SRAM_START:
-        write_io(c, tape, address, value, edge)
-    else:
-        report(c, Fault.WRITE_OUTSIDE, edge, pc, address)
-
-
-@kernel
-def push_outside(
-    c: ChipRow, tape: NDArray[np.int64], sp: int, value: int, edge: int, pc: int
-) -> None:
-    """Push to an address outside SRAM: on the chip it goes wherever SP points."""
-    report(c, Fault.STACK_OUTSIDE, edge, pc, sp)
-    if SRAM_START <= sp < DATA_SIZE:
-        c.memory[sp] = value
-    elif sp != SPL and sp != SPH and sp != SREG:
-        write_data(c, tape, sp, value, edge, pc)
-
-
-@kernel
-def push_word(c: ChipRow, tape: NDArray[np.int64], sp: int, value: int, edge: int, pc: int) -> None:
-    """Push a return address: low byte first, at the higher address."""
-    if SRAM_START < sp < DATA_SIZE:
-        c.memory[sp] = value & 0xFF
-        c.memory[sp - 1] = value >> 8
-    else:
-        push_outside(c, tape, sp, value & 0xFF, edge, pc)
-        push_outside(c, tape, (sp - 1) & 0xFFFF, value >> 8, edge, pc)
-
-
-@kernel
-def pop_byte(c: ChipRow, tape: NDArray[np.int64], sp: int, cycle: int, pc: int) -> int:
-    """Read the stack at ``sp``, wherever that is."""
-    if SRAM_START <= sp < DATA_SIZE:
-        return byte(c.memory, sp)
-    report(c, Fault.STACK_OUTSIDE, cycle, pc, sp)
-    return read_data(c, tape, sp, cycle, pc)
 
 
 @kernel
@@ -207,12 +125,14 @@ def run(
     c: ChipRow,
     flash: NDArray[np.uint16],
     code: NDArray[np.uint32],
+    blocks: NDArray[np.int64],
     tape: NDArray[np.int64],
     scratch: NDArray[np.uint8],
     stop: int,
 ) -> int:
     """Run to the first instruction boundary at or after cycle ``stop``; return a ``Stop``.
 
+    ``blocks`` has addresses of translated code by word address (see ``avrswarm.chip.native``).
     ``scratch`` is room for one copy of the data space, used while a loop is being probed.
     """
     data = c.memory
@@ -233,6 +153,9 @@ def run(
     probing = 0  # instructions executed since a probe began
     strayed = 0  # how often it came back in another state
     probe_pc, probe_sp, probe_status, probe_cycle = 0, 0, 0, 0
+    enter = 0 if c.flash_changed else blocks[native.ENTER]
+    if enter:
+        native.prepare(c, flash, tape, stop)
 
     while True:
         # ---- instruction boundary: events, resets, sleep, interrupts -----------------------------
@@ -305,7 +228,11 @@ def run(
                 c.held_until = max(c.held_until, limit + 1)
             if c.spoiled_at != idle.NOT_SPOILED:
                 limit = min(limit, c.spoiled_at + c.idle_period)
-        elif c.skip_idle and limit - cycle > idle.WORTH_SKIPPING and not c.requests:
+        elif (
+            c.skip_idle
+            and min(limit, c.next_event) - cycle > idle.WORTH_SKIPPING
+            and not c.requests
+        ):
             # A loop that comes back to the same state without touching the I/O space will go on
             # doing so until the next event: find its period once, then jump.
             status = 0
@@ -332,7 +259,7 @@ def run(
                             idle.give_up(c, cycle)
                             probing = 0
             if c.idle_period:
-                cycle = idle.skip_periods(c, cycle, limit)
+                cycle = idle.skip_periods(c, cycle, min(limit, c.next_event))
             elif probing:
                 probing += 1
                 ceiling = cycle
@@ -353,6 +280,34 @@ def run(
 
         # ---- instructions ------------------------------------------------------------------------
         while cycle <= limit:
+            if enter and not probing and blocks[pc]:
+                n = c.native
+                n[Slot.CYCLE] = cycle
+                n[Slot.SP] = sp
+                n[Slot.LIMIT] = limit
+                n[Slot.CARRY] = carry
+                n[Slot.ZERO] = zero
+                n[Slot.NEGATIVE] = negative
+                n[Slot.OVERFLOW] = overflow
+                n[Slot.SIGN] = sign
+                n[Slot.HALF] = half
+                n[Slot.T] = t_flag
+                n[Slot.I] = i_flag
+                n[Slot.CEILING] = ceiling
+                native.call_block(enter, native.address_of_row(c), blocks[pc])
+                pc = n[Slot.PC]
+                cycle = n[Slot.CYCLE]
+                sp = n[Slot.SP]
+                limit = n[Slot.LIMIT]
+                carry = n[Slot.CARRY]
+                zero = n[Slot.ZERO]
+                negative = n[Slot.NEGATIVE]
+                overflow = n[Slot.OVERFLOW]
+                sign = n[Slot.SIGN]
+                half = n[Slot.HALF]
+                t_flag = n[Slot.T]
+                if cycle > limit:
+                    break
             word = int(code[pc]) & 0xFFFFFFFF
             here = pc
             a = word >> 8 & 0xFF
@@ -1167,6 +1122,8 @@ def run(
                     cycle += 3
                     continue
                 case Op.SPM:
+                    if c.next_event < cycle:
+                        handle_due(c, tape, cycle - 1)
                     if self_programming.spm(c, flash, code, here, cycle):
                         pc = here
                         reason = Stop.IMAGE.value
@@ -1174,6 +1131,8 @@ def run(
                     cycle += self_programming.SPM_CYCLES + c.stall
                     c.stall = 0
                     idle.disturb(c, cycle)  # flash may have changed under a proven loop
+                    if c.flash_changed:
+                        enter = 0  # what was translated is no longer what stands there
                     update_next_event(c)
                     limit = -1
                     continue
@@ -1319,26 +1278,12 @@ def run(
                     pc = (pc + words) & PC_MASK
                     cycle += words
                 continue
-            else:  # SBI, CBI: read in the first cycle, write at the end
-                if is_flag_register(address):
-                    if access == Access.CLEAR_BIT:
-                        continue
-                    value = a
-                else:
-                    value = read_data(c, tape, address, cycle - 2, here)
-                    if address == EECR:
-                        value &= 0x38  # only the named strobe is written
-                    value = value | a if access == Access.SET_BIT else value & ~a
-                write_data(c, tape, address, value, cycle, here)
-            # a store has landed
-            if c.stall:
-                cycle += c.stall
-                c.stall = 0
-                limit = -1
-            elif i_flag and c.sampled_at == cycle and c.sampled:
-                limit = -1
-            elif c.sampled_at == cycle or c.fault:  # a write that changed nothing leaves the limit
-                limit = min(horizon(c, i_flag, cycle, stop), ceiling)
+            else:
+                on = access == Access.SET_BIT
+                change_bit(c, tape, address, a, on, cycle, here)
+            limit = after_store(c, i_flag, cycle, limit, stop, ceiling)
+            cycle += c.stall
+            c.stall = 0
 
         if reason != Stop.CYCLES:
             break

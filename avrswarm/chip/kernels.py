@@ -33,12 +33,13 @@ def run_chip(
     robot: int,
     flash: NDArray[np.uint16],
     code: NDArray[np.uint32],
+    blocks: NDArray[np.int64],
     tape: NDArray[np.int64],
     scratch: NDArray[np.uint8],
     stop: int,
 ) -> int:
     """Run one chip to the first instruction boundary at or after cycle ``stop``."""
-    return run(chips[robot], flash, code, tape, scratch, stop)
+    return run(chips[robot], flash, code, blocks, tape, scratch, stop)
 
 
 @entry

@@ -28,6 +28,7 @@ DELAYED_SIZE = 24
 """Pin edges on their way at once: 9 of PCINT (3 ports, 3 cycles), 4 of INT0/1, 6 of T0/T1, 3 of
 ICP1, 1 of RXD."""
 LOOP_BYTES = 40
+NATIVE_SIZE = 20
 
 TIME_UNITS_PER_SECOND = 10**14
 """World time is an integer count of 10 femtoseconds: 25 hours fit; 8 MHz is 12 500 000 units."""
@@ -129,6 +130,7 @@ class ChipRow:
     asleep_since: int
     image: int  # which flash image this chip runs
     private_image: int  # 1 if that image belongs to this chip alone, so that SPM may change it
+    flash_changed: int  # 1: self-programming has changed that image since power-on
     vector_base: int  # word address of the interrupt table
     reset_vector: int
     boot_start: int  # first word of the boot section (BOOTSZ fuses)
@@ -161,6 +163,7 @@ class ChipRow:
     tape_in_time: int  # 1: tape rows carry world time, 0: chip cycles
     analog_pin: int  # pins of port D that must be high for PULSE rows to reach the chip; 0 = always
     next: Annotated[Numbers, (13,)]
+    native: Annotated[Numbers, (NATIVE_SIZE,)]  # where translated code stands: see chip.native
 
     # --- clock and sleep --------------------------------------------------------------------------
     period: int  # time units per CPU cycle

@@ -157,6 +157,7 @@ def _change_page(
     if not erase:
         _erase_buffer(c)
     decode_range(flash, code, first, PAGE_WORDS)
+    c.flash_changed = 1
     if first < NRWW_START:
         c.rww_busy = 1
     _program(c, cycle, first >= NRWW_START)

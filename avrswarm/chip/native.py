@@ -1,0 +1,196 @@
+"""The door between the core and translated code (``avrswarm.engine``).
+
+Translated code works on a chip's registers and SRAM in place. What else it needs, and where it
+stands when it returns, is in ``ChipRow.native``, slot by slot as ``Slot`` says. It comes back to
+the core in front of an instruction that it leaves to it, or when the next one would start after
+``Slot.LIMIT``. For the I/O space it calls the three functions below.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import from_dtype, types
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array, populate_array
+from numpy.typing import NDArray
+
+from avrswarm.chip.data_space import after_store, change_bit, horizon, read_data, write_data
+from avrswarm.chip.state import CHIP_DTYPE, ChipRow
+from avrswarm.isa.decode import FLASH_WORDS
+from avrswarm.jit import kernel
+
+ENTER = FLASH_WORDS
+"""Where a table of blocks has the function that enters one; 0 there: nothing is translated."""
+
+NO_BLOCKS: NDArray[np.int64] = np.zeros(FLASH_WORDS + 1, np.int64)
+"""A table for programs that are not translated."""
+
+
+class Slot(IntEnum):
+    """What the numbers in ``ChipRow.native`` are."""
+
+    PC = 0
+    CYCLE = 1
+    SP = 2
+    LIMIT = 3  # last cycle in which an instruction may start
+    CARRY = 4  # flags, unpacked as in the core
+    ZERO = 5
+    NEGATIVE = 6
+    OVERFLOW = 7
+    SIGN = 8
+    HALF = 9
+    T = 10
+    I = 11  # noqa: E741 - the datasheet's name
+    STOP = 12  # what the core was asked to reach
+    CEILING = 13  # how far a probe lets instructions run
+    FLASH = 14  # address of the flash words
+    TAPE = 15  # address of the tape, and its rows
+    TAPE_ROWS = 16
+    LOAD = 17  # addresses of the functions below
+    STORE = 18
+    CHANGE_BIT = 19
+
+
+_RECORD = from_dtype(CHIP_DTYPE)
+_TAPE = types.Array(types.int64, 2, "C")
+
+
+@intrinsic
+def _chip_at(_typing: Any, address: Any) -> Any:  # type: ignore[misc]
+    """Return the chip record at an address."""
+
+    def generate(_context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = _context.get_value_type(signature.return_type)
+        return builder.inttoptr(arguments[0], pointer)
+
+    return _RECORD(types.int64), generate
+
+
+@intrinsic
+def _tape_at(_typing: Any, address: Any, rows: Any) -> Any:  # type: ignore[misc]
+    """Return the tape of so many rows at an address."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        address, rows = arguments
+        number = context.get_constant(types.intp, 1).type
+        tape = make_array(_TAPE)(context, builder)
+        populate_array(
+            tape,
+            data=builder.inttoptr(address, tape.data.type),
+            shape=(rows, number(4)),
+            strides=(number(32), number(8)),
+            itemsize=number(8),
+            meminfo=None,
+        )
+        return tape._getvalue()
+
+    return _TAPE(types.int64, types.int64), generate
+
+
+@intrinsic
+def address_of_row(_typing: Any, row: Any) -> Any:  # type: ignore[misc]
+    """Return where a chip record is."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.ptrtoint(arguments[0], ir.IntType(64))
+
+    return types.int64(row), generate
+
+
+@intrinsic
+def address_of_array(_typing: Any, array: Any) -> Any:  # type: ignore[misc]
+    """Return where an array's content is."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        content = make_array(signature.args[0])(context, builder, arguments[0])
+        return builder.ptrtoint(content.data, ir.IntType(64))
+
+    return types.int64(array), generate
+
+
+@intrinsic
+def address_of_kernel(_typing: Any, function: Any) -> Any:  # type: ignore[misc]
+    """Return where the machine code of a kernel of five integers is, in numba's convention."""
+    integers = (types.int64,) * 5
+    function.dispatcher.get_call_template(integers, {})
+    compiled = function.dispatcher.overloads[integers]
+
+    def generate(context: Any, builder: Any, _signature: Any, _arguments: Any) -> Any:
+        context.active_code_library.add_linking_library(compiled.library)
+        code = context.declare_function(builder.module, compiled.fndesc)
+        return builder.ptrtoint(code, ir.IntType(64))
+
+    return types.int64(function), generate
+
+
+@intrinsic
+def call_block(_typing: Any, enter: Any, chip: Any, block: Any) -> Any:  # type: ignore[misc]
+    """Let translated code run from ``block`` on; ``enter`` is what its table has at ``ENTER``."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        number = ir.IntType(64)
+        convention = ir.FunctionType(ir.VoidType(), [number, number])
+        function = builder.inttoptr(arguments[0], convention.as_pointer())
+        builder.call(function, arguments[1:])
+        return _context.get_dummy_value()
+
+    return types.none(types.int64, types.int64, types.int64), generate
+
+
+@kernel
+def load(chip: int, address: int, cycle: int, here: int, _unused: int) -> int:
+    """Read an I/O register for the instruction at ``here`` that ends at ``cycle``."""
+    c = _chip_at(chip)
+    n = c.native
+    tape = _tape_at(n[Slot.TAPE], n[Slot.TAPE_ROWS])
+    value = read_data(c, tape, address, cycle - 1, here)
+    n[Slot.LIMIT] = min(horizon(c, n[Slot.I], cycle - 1, n[Slot.STOP]), n[Slot.CEILING])
+    return value
+
+
+@kernel
+def store(chip: int, address: int, cycle: int, here: int, value: int) -> int:
+    """Write an I/O register at ``cycle``; return the cycle at which the next instruction starts."""
+    c = _chip_at(chip)
+    tape = _tape_at(c.native[Slot.TAPE], c.native[Slot.TAPE_ROWS])
+    write_data(c, tape, address, value, cycle, here)
+    return _finish_store(c, cycle)
+
+
+@kernel
+def set_or_clear(chip: int, address: int, cycle: int, here: int, mask: int) -> int:
+    """Do SBI, or CBI if ``mask`` has bit 8 set; return when the next instruction starts."""
+    c = _chip_at(chip)
+    tape = _tape_at(c.native[Slot.TAPE], c.native[Slot.TAPE_ROWS])
+    change_bit(c, tape, address, mask & 0xFF, mask < 0x100, cycle, here)
+    return _finish_store(c, cycle)
+
+
+@kernel
+def _finish_store(c: ChipRow, cycle: int) -> int:
+    n = c.native
+    n[Slot.LIMIT] = after_store(
+        c, n[Slot.I], cycle, n[Slot.LIMIT], n[Slot.STOP], n[Slot.CEILING]
+    )
+    cycle += c.stall
+    c.stall = 0
+    return cycle
+
+
+@kernel
+def prepare(
+    c: ChipRow, flash: NDArray[np.uint16], tape: NDArray[np.int64], stop: int
+) -> None:
+    """Fill in what stays the same while the core runs."""
+    n = c.native
+    n[Slot.STOP] = stop
+    n[Slot.FLASH] = address_of_array(flash)
+    n[Slot.TAPE] = address_of_array(tape)
+    n[Slot.TAPE_ROWS] = tape.shape[0]
+    n[Slot.LOAD] = address_of_kernel(load)
+    n[Slot.STORE] = address_of_kernel(store)
+    n[Slot.CHANGE_BIT] = address_of_kernel(set_or_clear)

@@ -1,0 +1,989 @@
+"""LLVM IR for translated code: one function per entry, a tree of instructions each.
+
+A function begins where control may come from several places and goes on until it comes to another
+such place, which it jumps to (``musttail``). Between the two, AVR registers and flags are values, not
+memory: a flag that is computed and not used costs nothing. Wherever a function may leave, they are
+put back first.
+
+In front of each stretch without branches the cycle count is compared with the limit: code runs only
+if its last instruction may start, otherwise the core runs it step by step. I/O registers are read
+and written through the core's own functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from avrswarm.chip.bus import DYNAMIC, EXISTS
+from avrswarm.chip.native import Slot
+from avrswarm.chip.registers import SPH, SPL, SREG
+from avrswarm.chip.state import CHIP_DTYPE, DATA_SIZE, NEVER, SRAM_START
+from avrswarm.engine.flow import Flow, Instruction
+from avrswarm.isa.decode import PC_MASK
+from avrswarm.isa.table import TABLE, Op
+
+ARGUMENTS = "ptr noalias %chip, ptr noalias %regs, ptr noalias %sram, i64 %cycle, i64 %sp"
+LONGEST_TREE = 400  # instructions in one function
+
+Value = str  # the name of an SSA value, or a number
+Flag = Value | Callable[["Writer"], Value]
+"""A flag as a value, or as what to write to compute it."""
+
+FLAG_SLOTS = {
+    "carry": Slot.CARRY,
+    "zero": Slot.ZERO,
+    "negative": Slot.NEGATIVE,
+    "overflow": Slot.OVERFLOW,
+    "sign": Slot.SIGN,
+    "half": Slot.HALF,
+}
+
+
+def _offset(field_name: str) -> int:
+    return int(CHIP_DTYPE.fields[field_name][1])  # type: ignore[index]
+
+
+NATIVE = _offset("native")
+MEMORY = _offset("memory")
+SPM_WINDOW = _offset("spm_window")
+RWW_BUSY = _offset("rww_busy")
+
+
+class Writer:
+    """Collects the lines of one function."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._count = 0
+
+    def name(self, prefix: str = "v") -> str:
+        """Return a name that is not used yet."""
+        self._count += 1
+        return f"{prefix}{self._count}"
+
+    def put(self, text: str) -> None:
+        """Write a line."""
+        self.lines.append(text)
+
+    def value(self, text: str) -> Value:
+        """Write an instruction that gives a value."""
+        name = "%" + self.name()
+        self.lines.append(f"{name} = {text}")
+        return name
+
+    def label(self, name: str) -> None:
+        """Begin a basic block."""
+        self.lines.append(f"{name}:")
+
+    # ---- arithmetic on 32 bits -------------------------------------------------------------------
+
+    def op(self, operation: str, a: Value, b: Value | int) -> Value:
+        """Write a binary operation."""
+        return self.value(f"{operation} i32 {a}, {b}")
+
+    def add(self, a: Value, b: Value | int) -> Value:
+        """Write a sum."""
+        return self.op("add", a, b)
+
+    def sub(self, a: Value, b: Value | int) -> Value:
+        """Write a difference."""
+        return self.op("sub", a, b)
+
+    def conj(self, a: Value, b: Value | int) -> Value:
+        """Write a bitwise and."""
+        return self.op("and", a, b)
+
+    def disj(self, a: Value, b: Value | int) -> Value:
+        """Write a bitwise or."""
+        return self.op("or", a, b)
+
+    def xor(self, a: Value, b: Value | int) -> Value:
+        """Write a bitwise exclusive or."""
+        return self.op("xor", a, b)
+
+    def left(self, a: Value, b: int) -> Value:
+        """Write a shift to the left."""
+        return self.op("shl", a, b)
+
+    def right(self, a: Value, b: int) -> Value:
+        """Write a shift to the right that fills with zeros."""
+        return self.op("lshr", a, b)
+
+    def test(self, relation: str, a: Value, b: Value | int, width: int = 32) -> Value:
+        """Write a comparison."""
+        return self.value(f"icmp {relation} i{width} {a}, {b}")
+
+    # ---- memory ----------------------------------------------------------------------------------
+
+    def at(self, base: str, offset: Value | int) -> Value:
+        """Write the address of a byte."""
+        return self.value(f"getelementptr i8, ptr {base}, i64 {offset}")
+
+    def slot(self, slot: Slot) -> Value:
+        """Write the address of a slot of ``ChipRow.native``."""
+        return self.at("%chip", NATIVE + 8 * slot)
+
+    def load_slot(self, slot: Slot) -> Value:
+        """Write a load from a slot: 64 bits."""
+        return self.value(f"load i64, ptr {self.slot(slot)}")
+
+    def store_slot(self, slot: Slot, value: Value | int) -> None:
+        """Write a store to a slot: 64 bits."""
+        self.put(f"store i64 {value}, ptr {self.slot(slot)}")
+
+    def load_byte(self, pointer: Value) -> Value:
+        """Write a load of a byte as 32 bits."""
+        byte = self.value(f"load i8, ptr {pointer}")
+        return self.value(f"zext i8 {byte} to i32")
+
+    def store_byte(self, pointer: Value, value: Value) -> None:
+        """Write a store of the low eight bits."""
+        byte = self.value(f"trunc i32 {value} to i8")
+        self.put(f"store i8 {byte}, ptr {pointer}")
+
+    def widen(self, value: Value) -> Value:
+        """Write a conversion from 32 to 64 bits."""
+        return self.value(f"zext i32 {value} to i64")
+
+    def narrow(self, value: Value) -> Value:
+        """Write a conversion from 64 to 32 bits."""
+        return self.value(f"trunc i64 {value} to i32")
+
+
+@dataclass
+class State:
+    """What is known at a point of a function: values of registers and flags, cycles gone by."""
+
+    registers: dict[int, Value] = field(default_factory=dict)  # 32 bits, 0 to 255
+    dirty: frozenset[int] = frozenset()  # registers whose memory is out of date
+    flags: dict[str, Flag] = field(default_factory=dict)  # those whose memory is out of date
+    cycle: Value = "%cycle"  # plus `elapsed`
+    elapsed: int = 0
+    sp: Value = "%sp"  # plus `moved`
+    moved: int = 0
+
+    def copy(self) -> State:
+        """Return a copy to go on with elsewhere."""
+        return replace(self, registers=dict(self.registers), flags=dict(self.flags))
+
+
+class Function:
+    """Writes the function of one entry."""
+
+    def __init__(self, flow: Flow, entry: int) -> None:
+        self.flow = flow
+        self.entry = entry
+        self.w = Writer()
+        self.budget = LONGEST_TREE
+        self.calls_core = False
+
+    def write(self) -> list[str]:
+        """Return the function's lines."""
+        self._stretch(self.entry, State())
+        head = [f"define internal preserve_nonecc void @b{self.entry:04x}({ARGUMENTS}) {{"]
+        if self.calls_core:
+            head.append("%result = alloca i64")  # in front, so that loops do not grow the stack
+        return [*head, *self.w.lines, "}"]
+
+    # ---- control flow ----------------------------------------------------------------------------
+
+    def _go(self, target: int, state: State) -> None:
+        """Write a jump: on in this function, or to that of another entry."""
+        if target in self.flow.entries or self.budget <= 0:
+            self._jump(target, state)
+        else:
+            self._stretch(target, state)
+
+    def _jump(self, target: int, state: State) -> None:
+        if target not in self.flow.entries:
+            self._leave(target, state)
+            return
+        self._put_back(state)
+        cycle, sp = self._cycle(state), self._sp(state)
+        self.w.put(
+            f"musttail call preserve_nonecc void @b{target:04x}(ptr %chip, ptr %regs, ptr %sram,"
+            f" i64 {cycle}, i64 {sp})"
+        )
+        self.w.put("ret void")
+
+    def _leave(self, address: int, state: State) -> None:
+        """Write a return to the core, in front of the instruction at ``address``."""
+        self._put_back(state)
+        self.w.store_slot(Slot.PC, address)
+        self.w.store_slot(Slot.CYCLE, self._cycle(state))
+        self.w.store_slot(Slot.SP, self._sp(state))
+        self.w.put("ret void")
+
+    def _leave_unless(self, condition: Value, address: int, state: State) -> None:
+        """Write a return to the core that is taken if ``condition`` does not hold."""
+        on, off = self.w.name("on"), self.w.name("off")
+        self.w.put(f"br i1 {condition}, label %{on}, label %{off}, !prof !0")
+        self.w.label(off)
+        self._leave(address, state.copy())
+        self.w.label(on)
+
+    def _jump_to_pointer(self, target: Value, state: State) -> None:
+        """Write a jump to a word address that is only known when it runs (64 bits)."""
+        w = self.w
+        self._put_back(state)
+        cycle, sp = self._cycle(state), self._sp(state)
+        place = w.value(f"getelementptr [16385 x ptr], ptr @blocks, i64 0, i64 {target}")
+        block = w.value(f"load ptr, ptr {place}")
+        known = w.value(f"icmp ne ptr {block}, null")
+        on, off = w.name("on"), w.name("off")
+        w.put(f"br i1 {known}, label %{on}, label %{off}, !prof !0")
+        w.label(off)
+        w.store_slot(Slot.PC, target)
+        w.store_slot(Slot.CYCLE, cycle)
+        w.store_slot(Slot.SP, sp)
+        w.put("ret void")
+        w.label(on)
+        w.put(
+            f"musttail call preserve_nonecc void {block}(ptr %chip, ptr %regs, ptr %sram,"
+            f" i64 {cycle}, i64 {sp})"
+        )
+        w.put("ret void")
+
+    def _stretch(self, address: int, state: State) -> None:
+        """Write instructions from ``address`` on, up to the next that may go two ways."""
+        stretch = self._straight(address)
+        if stretch:
+            before_last = sum(CYCLES[found.op] for found in stretch[:-1])
+            self._check_limit(address, state, before_last)
+        for found in stretch:
+            self.budget -= 1
+            if self._write(found, state):
+                return
+        following = stretch[-1].after if stretch else address
+        found = self.flow.instructions[following]
+        if found.is_left_to_the_core:
+            self._leave(following, state)
+        else:
+            self._go(following, state)
+
+    def _straight(self, address: int) -> list[Instruction]:
+        """Return the instructions from ``address`` on that run whenever the first does."""
+        found = self.flow.instructions[address]
+        stretch: list[Instruction] = []
+        while not found.is_left_to_the_core:
+            stretch.append(found)
+            if found.op in ENDS_A_STRETCH or _calls_core(found) or found.after in self.flow.entries:
+                break
+            found = self.flow.instructions[found.after]
+        return stretch
+
+    def _check_limit(self, address: int, state: State, cycles: int) -> None:
+        limit = self.w.load_slot(Slot.LIMIT)
+        last = self.w.value(f"add i64 {state.cycle}, {state.elapsed + cycles}")
+        self._leave_unless(self.w.test("sle", last, limit, 64), address, state)
+
+    # ---- state -----------------------------------------------------------------------------------
+
+    def _cycle(self, state: State) -> Value:
+        if state.elapsed:
+            state.cycle = self.w.value(f"add i64 {state.cycle}, {state.elapsed}")
+            state.elapsed = 0
+        return state.cycle
+
+    def _sp(self, state: State) -> Value:
+        if state.moved:
+            moved = self.w.value(f"add i64 {state.sp}, {state.moved}")
+            state.sp = self.w.value(f"and i64 {moved}, 65535")
+            state.moved = 0
+        return state.sp
+
+    def _put_back(self, state: State) -> None:
+        """Write registers and flags to where the core expects them."""
+        w = self.w
+        for number in sorted(state.dirty):
+            w.store_byte(w.at("%regs", number), state.registers[number])
+        state.dirty = frozenset()
+        for name, flag in state.flags.items():
+            w.store_slot(FLAG_SLOTS[name], w.widen(self._flag_value(flag)))
+        state.flags = {}
+
+    def _flag_value(self, flag: Flag) -> Value:
+        return flag if isinstance(flag, str) else flag(self.w)
+
+    def _get(self, state: State, number: int) -> Value:
+        """Return a register's value."""
+        if number not in state.registers:
+            state.registers[number] = self.w.load_byte(self.w.at("%regs", number))
+        return state.registers[number]
+
+    def _set(self, state: State, number: int, value: Value) -> None:
+        state.registers[number] = value
+        state.dirty |= {number}
+
+    def _get_pair(self, state: State, number: int) -> Value:
+        low, high = self._get(state, number), self._get(state, number + 1)
+        return self.w.disj(low, self.w.left(high, 8))
+
+    def _set_pair(self, state: State, number: int, value: Value) -> None:
+        self._set(state, number, self.w.conj(value, 0xFF))
+        self._set(state, number + 1, self.w.conj(self.w.right(value, 8), 0xFF))
+
+    def _flag(self, state: State, name: str) -> Value:
+        """Return a flag's value, computed here if it was not yet."""
+        if name not in state.flags:
+            return self.w.narrow(self.w.load_slot(FLAG_SLOTS[name]))
+        state.flags[name] = value = self._flag_value(state.flags[name])
+        return value
+
+    # ---- flags of arithmetic ---------------------------------------------------------------------
+
+    def _flags_of_sum(self, state: State, d: Value, r: Value, total: Value, out: Value) -> None:
+        flags = state.flags
+
+        def overflow(w: Writer) -> Value:
+            return w.conj(w.xor(d, total), w.xor(r, total))
+
+        flags["carry"] = lambda w: w.right(total, 8)
+        flags["zero"] = out
+        flags["negative"] = out
+        flags["overflow"] = overflow
+        flags["sign"] = lambda w: w.xor(total, overflow(w))
+        flags["half"] = lambda w: w.xor(w.xor(d, r), total)
+
+    def _flags_of_difference(
+        self, state: State, d: Value, r: Value, rest: Value, zero: Flag, out: Value
+    ) -> None:
+        flags = state.flags
+
+        def overflow(w: Writer) -> Value:
+            return w.conj(w.xor(d, r), w.xor(d, rest))
+
+        flags["carry"] = lambda w: w.right(rest, 31)
+        flags["zero"] = zero
+        flags["negative"] = out
+        flags["overflow"] = overflow
+        flags["sign"] = lambda w: w.xor(out, overflow(w))
+        flags["half"] = lambda w: w.xor(w.xor(d, r), rest)
+
+    def _flags_of_logic(self, state: State, out: Value) -> None:
+        state.flags["zero"] = out
+        state.flags["negative"] = out
+        state.flags["overflow"] = "0"
+        state.flags["sign"] = out
+
+    # ---- instructions ----------------------------------------------------------------------------
+
+    def _write(self, found: Instruction, state: State) -> bool:
+        """Write one instruction; tell whether it ended the stretch."""
+        op = found.op
+        before = state.copy()
+        if op in BRANCH_FLAGS:
+            self._write_branch(found, state)
+            return True
+        if found.is_skip:
+            self._write_skip(found, state)
+            return True
+        if op in WRITE_JUMP:
+            WRITE_JUMP[op](self, found, state, before)
+            return True
+        if op in WRITE_POINTER:
+            pointer, step = WRITE_POINTER[op]
+            self._write_pointer(found, state, before, pointer, step)
+        elif op in WRITE_IO or _reaches_io(found):
+            self._write_io(found, state)
+        else:
+            WRITE[op](self, found, state, before)
+            state.elapsed += CYCLES[op]
+        return False
+
+    def _write_branch(self, found: Instruction, state: State) -> None:
+        flag, mask, wanted = BRANCH_FLAGS[found.op]
+        w = self.w
+        if flag == "t":
+            value = w.narrow(w.load_slot(Slot.T))
+        elif flag == "i":
+            value = w.narrow(w.load_slot(Slot.I))
+        else:
+            value = self._flag(state, flag)
+        if mask:
+            value = w.conj(value, mask)
+        is_set = w.test("eq" if flag == "zero" else "ne", value, 0)
+        taken, not_taken = (found.b & PC_MASK, 2), (found.after, 1)
+        self._fork(is_set, *((taken, not_taken) if wanted else (not_taken, taken)), state)
+
+    def _fork(
+        self, condition: Value, yes: tuple[int, int], no: tuple[int, int], state: State
+    ) -> None:
+        """Write both ways on: each a word address and the cycles to get there."""
+        then, otherwise = self.w.name("then"), self.w.name("else")
+        self.w.put(f"br i1 {condition}, label %{then}, label %{otherwise}")
+        for label, (target, cycles) in ((then, yes), (otherwise, no)):
+            self.w.label(label)
+            there = state.copy()
+            there.elapsed += cycles
+            self._go(target, there)
+
+    def _write_skip(self, found: Instruction, state: State) -> None:
+        w = self.w
+        number = found.b & 0x1F
+        if found.op == Op.CPSE:
+            skips = w.test("eq", self._get(state, found.a), self._get(state, number))
+        elif found.op in (Op.SBRC, Op.SBRS):
+            bit = w.conj(self._get(state, found.a), 1 << (found.b & 7))
+            skips = w.test("eq" if found.op == Op.SBRC else "ne", bit, 0)
+        else:
+            state.elapsed += 1
+            value = self._read_io(found, found.b & 0x7FFF, state)
+            bit = w.conj(value, found.a)
+            skips = w.test("eq" if found.op == Op.SBIC else "ne", bit, 0)
+            state.elapsed -= 1
+        words = 1 + (found.b >> 15)
+        self._fork(skips, (found.beyond, 1 + words), (found.after, 1), state)
+
+    # ---- pointers and the stack ------------------------------------------------------------------
+
+    def _in_sram(self, address: Value) -> Value:
+        """Write a test whether an address (32 bits) is in SRAM."""
+        from_start = self.w.sub(address, SRAM_START)
+        return self.w.test("ult", from_start, DATA_SIZE - SRAM_START)
+
+    def _write_pointer(
+        self, found: Instruction, state: State, before: State, pointer: int, step: int
+    ) -> None:
+        """Write LD and ST: outside SRAM the core does it."""
+        w = self.w
+        base = self._get_pair(state, pointer)
+        address = base
+        if step < 0:
+            address = w.conj(w.sub(base, 1), 0xFFFF)
+        elif found.op in (Op.LDD_Y, Op.LDD_Z, Op.STD_Y, Op.STD_Z) and found.b:
+            address = w.conj(w.add(base, found.b), 0xFFFF)
+        before.registers = dict(state.registers)  # the same, and perhaps loaded by now
+        self._leave_unless(self._in_sram(address), found.address, before)
+        place = w.at("%sram", w.widen(address))
+        if found.op.name.startswith("L"):
+            self._move_pointer(state, pointer, base, step)
+            self._set(state, found.a, w.load_byte(place))
+        else:
+            w.store_byte(place, self._get(state, found.a))
+            self._move_pointer(state, pointer, base, step)
+        state.elapsed += 2
+
+    def _move_pointer(self, state: State, pointer: int, base: Value, step: int) -> None:
+        if step:
+            self._set_pair(state, pointer, self.w.conj(self.w.add(base, step), 0xFFFF))
+
+    def _check_stack(self, found: Instruction, state: State, before: State, room: int) -> Value:
+        """Leave to the core a stack access outside SRAM; return SP.
+
+        ``room`` is how many bytes are pushed, or minus how many are popped.
+        """
+        w = self.w
+        sp = self._sp(state)
+        before.sp, before.moved = state.sp, 0
+        before.registers = dict(state.registers)
+        lowest = SRAM_START + room - 1 if room > 0 else SRAM_START - 1
+        highest = DATA_SIZE - 1 if room > 0 else DATA_SIZE - 1 + room
+        from_lowest = w.value(f"sub i64 {sp}, {lowest}")
+        fits = w.test("ult", from_lowest, highest - lowest + 1, 64)
+        self._leave_unless(fits, found.address, before)
+        return sp
+
+    def _push_word(self, found: Instruction, state: State, before: State, word: int) -> None:
+        w = self.w
+        sp = self._check_stack(found, state, before, 2)
+        w.store_byte(w.at("%sram", sp), str(word & 0xFF))
+        below = w.value(f"add i64 {sp}, -1")
+        w.store_byte(w.at("%sram", below), str(word >> 8))
+        state.moved -= 2
+
+    def _write_push(self, found: Instruction, state: State, before: State) -> None:
+        sp = self._check_stack(found, state, before, 1)
+        self.w.store_byte(self.w.at("%sram", sp), self._get(state, found.a))
+        state.moved -= 1
+
+    def _write_pop(self, found: Instruction, state: State, before: State) -> None:
+        sp = self._check_stack(found, state, before, -1)
+        above = self.w.value(f"add i64 {sp}, 1")
+        self._set(state, found.a, self.w.load_byte(self.w.at("%sram", above)))
+        state.moved += 1
+
+    # ---- jumps -----------------------------------------------------------------------------------
+
+    def _write_jump(self, found: Instruction, state: State, _before: State) -> None:
+        state.elapsed += CYCLES[found.op]
+        self._go(found.b & PC_MASK, state)
+
+    def _write_call(self, found: Instruction, state: State, before: State) -> None:
+        self._push_word(found, state, before, found.after)
+        state.elapsed += CYCLES[found.op]
+        self._go(found.b & PC_MASK, state)
+
+    def _write_icall(self, found: Instruction, state: State, before: State) -> None:
+        self._push_word(found, state, before, found.after)
+        state.elapsed += CYCLES[found.op]
+        self._write_to_z(state)
+
+    def _write_ijmp(self, found: Instruction, state: State, _before: State) -> None:
+        state.elapsed += CYCLES[found.op]
+        self._write_to_z(state)
+
+    def _write_to_z(self, state: State) -> None:
+        target = self.w.conj(self._get_pair(state, 30), PC_MASK)
+        self._jump_to_pointer(self.w.widen(target), state)
+
+    def _write_ret(self, found: Instruction, state: State, before: State) -> None:
+        w = self.w
+        sp = self._check_stack(found, state, before, -2)
+        high = w.load_byte(w.at("%sram", w.value(f"add i64 {sp}, 1")))
+        low = w.load_byte(w.at("%sram", w.value(f"add i64 {sp}, 2")))
+        target = w.conj(w.disj(w.left(high, 8), low), PC_MASK)
+        state.moved += 2
+        state.elapsed += CYCLES[found.op]
+        self._jump_to_pointer(w.widen(target), state)
+
+    # ---- the I/O space ---------------------------------------------------------------------------
+
+    def _call_core(
+        self, slot: Slot, found: Instruction, address: int, state: State, value: Value | int
+    ) -> Value:
+        """Write a call of one of the core's functions, in numba's convention."""
+        w = self.w
+        function = w.value(f"inttoptr i64 {w.load_slot(slot)} to ptr")
+        chip = w.value("ptrtoint ptr %chip to i64")
+        self.calls_core = True
+        w.put(
+            f"call i32 {function}(ptr %result, ptr null, i64 {chip}, i64 {address},"
+            f" i64 {self._cycle(state)}, i64 {found.address}, i64 {value})"
+        )
+        return w.value("load i64, ptr %result")
+
+    def _read_io(self, found: Instruction, address: int, state: State) -> Value:
+        """Write a read of an I/O register that ends at the state's cycle; 32 bits."""
+        w = self.w
+        if EXISTS[address] and not DYNAMIC[address]:
+            return w.load_byte(w.at("%chip", MEMORY + address))
+        return w.narrow(self._call_core(Slot.LOAD, found, address, state, 0))
+
+    def _write_io(self, found: Instruction, state: State) -> None:
+        w = self.w
+        state.elapsed += CYCLES[found.op]
+        if found.op in (Op.IN, Op.LDS):
+            self._set(state, found.a, self._read_io(found, found.b, state))
+            return
+        if found.op in (Op.OUT, Op.STS):
+            value = w.widen(self._get(state, found.a))
+            ended = self._call_core(Slot.STORE, found, found.b, state, value)
+        else:
+            mask = found.a | (0x100 if found.op == Op.CBI else 0)
+            ended = self._call_core(Slot.CHANGE_BIT, found, found.b, state, mask)
+        state.cycle, state.elapsed = ended, 0
+
+    def _write_lpm(self, found: Instruction, state: State, before: State) -> None:
+        """Write LPM of program memory; while flash is being programmed the core does it."""
+        w = self.w
+        window = w.value(f"load i64, ptr {w.at('%chip', SPM_WINDOW)}")
+        busy = w.value(f"load i64, ptr {w.at('%chip', RWW_BUSY)}")
+        closed = w.test("eq", window, NEVER, 64)
+        idle = w.test("eq", busy, 0, 64)
+        self._leave_unless(w.value(f"and i1 {closed}, {idle}"), found.address, before)
+        z = self._get_pair(state, 30)
+        flash = w.value(f"inttoptr i64 {w.load_slot(Slot.FLASH)} to ptr")
+        byte = w.load_byte(w.at(flash, w.widen(w.conj(z, 0x7FFF))))
+        if found.op == Op.LPM_Z_INC:
+            self._set_pair(state, 30, w.conj(w.add(z, 1), 0xFFFF))
+        self._set(state, 0 if found.op == Op.LPM_R0 else found.a, byte)
+
+    # ---- SREG and SP -----------------------------------------------------------------------------
+
+    def _write_in_sreg(self, found: Instruction, state: State, _before: State) -> None:
+        w = self.w
+        zero = w.value(f"zext i1 {w.test('eq', self._flag(state, 'zero'), 0)} to i32")
+        sreg = w.disj(self._flag(state, "carry"), w.left(zero, 1))
+        for name, bit, shift in (("negative", 0x80, 5), ("overflow", 0x80, 4), ("sign", 0x80, 3)):
+            sreg = w.disj(sreg, w.right(w.conj(self._flag(state, name), bit), shift))
+        sreg = w.disj(sreg, w.left(w.conj(self._flag(state, "half"), 0x10), 1))
+        sreg = w.disj(sreg, w.left(w.narrow(w.load_slot(Slot.T)), 6))
+        sreg = w.disj(sreg, w.left(w.narrow(w.load_slot(Slot.I)), 7))
+        self._set(state, found.a, sreg)
+
+    def _write_out_sreg(self, found: Instruction, state: State, before: State) -> None:
+        """Write OUT to SREG; where it sets I, the core does it."""
+        w = self.w
+        value = self._get(state, found.a)
+        before.registers = dict(state.registers)
+        enabled = w.narrow(w.load_slot(Slot.I))
+        risen = w.conj(w.right(value, 7), w.xor(enabled, 1))
+        self._leave_unless(w.test("eq", risen, 0), found.address, before)
+        w.store_slot(Slot.I, w.widen(w.right(value, 7)))
+        w.store_slot(Slot.T, w.widen(w.conj(w.right(value, 6), 1)))
+        state.flags["carry"] = w.conj(value, 1)
+        state.flags["zero"] = w.xor(w.conj(value, 2), 2)
+        state.flags["negative"] = w.left(w.conj(value, 4), 5)
+        state.flags["overflow"] = w.left(w.conj(value, 8), 4)
+        state.flags["sign"] = w.left(w.conj(value, 16), 3)
+        state.flags["half"] = w.right(w.conj(value, 32), 1)
+
+    def _write_in_sp(self, found: Instruction, state: State, _before: State) -> None:
+        sp = self.w.narrow(self._sp(state))
+        low = found.op == Op.IN_SPL
+        self._set(state, found.a, self.w.conj(sp if low else self.w.right(sp, 8), 0xFF))
+
+    def _write_out_sp(self, found: Instruction, state: State, _before: State) -> None:
+        w = self.w
+        sp = w.narrow(self._sp(state))
+        value = self._get(state, found.a)
+        if found.op == Op.OUT_SPL:
+            changed = w.disj(w.conj(sp, 0xFF00), value)
+        else:
+            changed = w.disj(w.conj(sp, 0xFF), w.left(value, 8))
+        state.sp = w.widen(changed)
+
+    # ---- arithmetic and logic --------------------------------------------------------------------
+
+    def _write_sum(self, found: Instruction, state: State, _before: State) -> None:
+        w = self.w
+        d, r = self._get(state, found.a), self._get(state, found.b)
+        total = w.add(d, r)
+        if found.op == Op.ADC:
+            total = w.add(total, self._flag(state, "carry"))
+        out = w.conj(total, 0xFF)
+        self._set(state, found.a, out)
+        self._flags_of_sum(state, d, r, total, out)
+
+    def _write_difference(self, found: Instruction, state: State, _before: State) -> None:
+        w = self.w
+        d = self._get(state, found.a)
+        constant = found.op in (Op.SUBI, Op.SBCI, Op.CPI)
+        r = str(found.b) if constant else self._get(state, found.b)
+        rest = w.sub(d, r)
+        chained = found.op in (Op.SBC, Op.SBCI, Op.CPC)
+        if chained:
+            rest = w.sub(rest, self._flag(state, "carry"))
+        out = w.conj(rest, 0xFF)
+        zero: Flag = out
+        if chained:  # Z is never set, only kept (manual: SBC)
+            earlier = self._flag(state, "zero")
+            zero = w.disj(earlier, out)
+        if found.op not in (Op.CP, Op.CPI, Op.CPC):
+            self._set(state, found.a, out)
+        self._flags_of_difference(state, d, r, rest, zero, out)
+
+    def _write_logic(self, found: Instruction, state: State, _before: State) -> None:
+        operation = {Op.AND: "and", Op.ANDI: "and", Op.OR: "or", Op.ORI: "or", Op.EOR: "xor"}
+        constant = found.op in (Op.ANDI, Op.ORI)
+        r = str(found.b) if constant else self._get(state, found.b)
+        if found.op == Op.EOR and found.a == found.b:
+            out = "0"
+        else:
+            out = self.w.op(operation[found.op], self._get(state, found.a), r)
+        self._set(state, found.a, out)
+        self._flags_of_logic(state, out)
+
+    def _write_com(self, found: Instruction, state: State, _before: State) -> None:
+        out = self.w.xor(self._get(state, found.a), 0xFF)
+        self._set(state, found.a, out)
+        self._flags_of_logic(state, out)
+        state.flags["carry"] = "1"
+
+    def _write_neg(self, found: Instruction, state: State, _before: State) -> None:
+        w = self.w
+        d = self._get(state, found.a)
+        out = w.conj(w.sub("0", d), 0xFF)
+        self._set(state, found.a, out)
+        flags = state.flags
+        flags["carry"] = lambda w: w.value(f"zext i1 {w.test('ne', out, 0)} to i32")
+        flags["zero"] = flags["negative"] = out
+        flags["overflow"] = lambda w: w.conj(d, out)
+        flags["sign"] = lambda w: w.xor(out, w.conj(d, out))
+        flags["half"] = lambda w: w.xor(d, out)
+
+    def _write_inc_dec(self, found: Instruction, state: State, _before: State) -> None:
+        w = self.w
+        up = found.op == Op.INC
+        d = self._get(state, found.a)
+        out = w.conj(w.add(d, 1 if up else -1), 0xFF)
+        self._set(state, found.a, out)
+
+        def overflow(w: Writer) -> Value:  # only 0x7F -> 0x80 or 0x80 -> 0x7F
+            return w.conj(w.conj(w.xor(d, 0xFF), out) if up else w.conj(d, w.xor(out, 0xFF)), 0x80)
+
+        state.flags["zero"] = state.flags["negative"] = out
+        state.flags["overflow"] = overflow
+        state.flags["sign"] = lambda w: w.xor(out, overflow(w))
+
+    def _write_shift(self, found: Instruction, state: State, _before: State) -> None:
+        w = self.w
+        d = self._get(state, found.a)
+        out = w.right(d, 1)
+        if found.op == Op.ROR:
+            out = w.disj(out, w.left(self._flag(state, "carry"), 7))
+        elif found.op == Op.ASR:
+            out = w.disj(out, w.conj(d, 0x80))
+        self._set(state, found.a, out)
+        flags = state.flags
+        flags["carry"] = w.conj(d, 1)
+        flags["zero"] = flags["negative"] = out
+        flags["overflow"] = lambda w: w.xor(out, w.left(d, 7))  # V = N xor C
+        flags["sign"] = lambda w: w.left(d, 7)
+
+    def _write_swap(self, found: Instruction, state: State, _before: State) -> None:
+        w = self.w
+        d = self._get(state, found.a)
+        self._set(state, found.a, w.conj(w.disj(w.left(d, 4), w.right(d, 4)), 0xFF))
+
+    def _write_word(self, found: Instruction, state: State, _before: State) -> None:
+        w = self.w
+        d = self._get_pair(state, found.a)
+        if found.op == Op.ADIW:
+            total = w.add(d, found.b)
+            state.flags["carry"] = lambda w: w.right(total, 16)
+
+            def overflow(w: Writer) -> Value:
+                return w.right(w.conj(w.xor(d, 0xFFFF), total), 8)
+        else:
+            total = w.sub(d, found.b)
+            state.flags["carry"] = lambda w: w.right(total, 31)
+
+            def overflow(w: Writer) -> Value:
+                return w.right(w.conj(d, w.xor(total, 0xFFFF)), 8)
+
+        out = w.conj(total, 0xFFFF)
+        self._set_pair(state, found.a, out)
+        state.flags["zero"] = out
+        state.flags["negative"] = lambda w: w.right(out, 8)
+        state.flags["overflow"] = overflow
+        state.flags["sign"] = lambda w: w.xor(w.right(out, 8), overflow(w))
+
+    def _write_product(self, found: Instruction, state: State, _before: State) -> None:
+        w = self.w
+        d, r = self._get(state, found.a), self._get(state, found.b)
+        if found.op in (Op.MULS, Op.MULSU, Op.FMULS, Op.FMULSU):
+            d = w.sub(w.xor(d, 0x80), 0x80)
+        if found.op in (Op.MULS, Op.FMULS):
+            r = w.sub(w.xor(r, 0x80), 0x80)
+        product = w.conj(w.op("mul", d, r), 0xFFFF)
+        state.flags["carry"] = lambda w: w.right(product, 15)
+        out = product
+        if found.op in (Op.FMUL, Op.FMULS, Op.FMULSU):
+            out = w.conj(w.left(product, 1), 0xFFFF)
+        self._set_pair(state, 0, out)
+        state.flags["zero"] = out
+
+    # ---- moves and bits --------------------------------------------------------------------------
+
+    def _write_nothing(self, _found: Instruction, _state: State, _before: State) -> None:
+        """NOP, and BREAK without a debugger."""
+
+    def _write_move(self, found: Instruction, state: State, _before: State) -> None:
+        self._set(state, found.a, self._get(state, found.b))
+
+    def _write_movw(self, found: Instruction, state: State, _before: State) -> None:
+        low, high = self._get(state, found.b), self._get(state, found.b + 1)
+        self._set(state, found.a, low)
+        self._set(state, found.a + 1, high)
+
+    def _write_ldi(self, found: Instruction, state: State, _before: State) -> None:
+        self._set(state, found.a, str(found.b))
+
+    def _write_lds(self, found: Instruction, state: State, before: State) -> None:
+        if SRAM_START <= found.b < DATA_SIZE:
+            self._set(state, found.a, self.w.load_byte(self.w.at("%sram", found.b)))
+        else:
+            self._leave_unless("false", found.address, before)
+
+    def _write_sts(self, found: Instruction, state: State, before: State) -> None:
+        if SRAM_START <= found.b < DATA_SIZE:
+            self.w.store_byte(self.w.at("%sram", found.b), self._get(state, found.a))
+        else:
+            self._leave_unless("false", found.address, before)
+
+    def _write_bst(self, found: Instruction, state: State, _before: State) -> None:
+        bit = self.w.conj(self.w.right(self._get(state, found.a), found.b), 1)
+        self.w.store_slot(Slot.T, self.w.widen(bit))
+
+    def _write_bld(self, found: Instruction, state: State, _before: State) -> None:
+        w = self.w
+        others = w.conj(self._get(state, found.a), 0xFF & ~(1 << found.b))
+        bit = w.left(w.narrow(w.load_slot(Slot.T)), found.b)
+        self._set(state, found.a, w.disj(others, bit))
+
+    def _write_flag(self, found: Instruction, state: State, _before: State) -> None:
+        if found.op in (Op.SET, Op.CLT):
+            self.w.store_slot(Slot.T, int(found.op == Op.SET))
+        elif found.op == Op.CLI:
+            self.w.store_slot(Slot.I, 0)
+        else:
+            name, value = FLAG_VALUES[found.op]
+            state.flags[name] = value
+
+
+FLAG_VALUES = {
+    Op.SEC: ("carry", "1"),
+    Op.CLC: ("carry", "0"),
+    Op.SEZ: ("zero", "0"),
+    Op.CLZ: ("zero", "1"),
+    Op.SEN: ("negative", "128"),
+    Op.CLN: ("negative", "0"),
+    Op.SEV: ("overflow", "128"),
+    Op.CLV: ("overflow", "0"),
+    Op.SES: ("sign", "128"),
+    Op.CLS: ("sign", "0"),
+    Op.SEH: ("half", "16"),
+    Op.CLH: ("half", "0"),
+}
+
+BRANCH_FLAGS = {
+    Op.BRCS: ("carry", 0, True),
+    Op.BRCC: ("carry", 0, False),
+    Op.BREQ: ("zero", 0, True),
+    Op.BRNE: ("zero", 0, False),
+    Op.BRMI: ("negative", 0x80, True),
+    Op.BRPL: ("negative", 0x80, False),
+    Op.BRVS: ("overflow", 0x80, True),
+    Op.BRVC: ("overflow", 0x80, False),
+    Op.BRLT: ("sign", 0x80, True),
+    Op.BRGE: ("sign", 0x80, False),
+    Op.BRHS: ("half", 0x10, True),
+    Op.BRHC: ("half", 0x10, False),
+    Op.BRTS: ("t", 0, True),
+    Op.BRTC: ("t", 0, False),
+    Op.BRIE: ("i", 0, True),
+    Op.BRID: ("i", 0, False),
+}
+"""Flag, the bit of its value that counts (0 = all), and whether the branch wants it set."""
+
+WRITE_POINTER = {
+    Op.LD_X: (26, 0),
+    Op.LD_X_INC: (26, 1),
+    Op.LD_DEC_X: (26, -1),
+    Op.LD_Y_INC: (28, 1),
+    Op.LD_DEC_Y: (28, -1),
+    Op.LD_Z_INC: (30, 1),
+    Op.LD_DEC_Z: (30, -1),
+    Op.LDD_Y: (28, 0),
+    Op.LDD_Z: (30, 0),
+    Op.ST_X: (26, 0),
+    Op.ST_X_INC: (26, 1),
+    Op.ST_DEC_X: (26, -1),
+    Op.ST_Y_INC: (28, 1),
+    Op.ST_DEC_Y: (28, -1),
+    Op.ST_Z_INC: (30, 1),
+    Op.ST_DEC_Z: (30, -1),
+    Op.STD_Y: (28, 0),
+    Op.STD_Z: (30, 0),
+}
+"""Pointer register, and what is added to it: after the access, or before if negative."""
+
+WRITE_IO = {Op.IN, Op.OUT, Op.SBI, Op.CBI}
+
+_Rule = Callable[[Function, Instruction, State, State], None]
+
+WRITE_JUMP: dict[Op, _Rule] = {
+    Op.RJMP: Function._write_jump,
+    Op.JMP: Function._write_jump,
+    Op.RCALL: Function._write_call,
+    Op.CALL: Function._write_call,
+    Op.ICALL: Function._write_icall,
+    Op.IJMP: Function._write_ijmp,
+    Op.RET: Function._write_ret,
+}
+
+WRITE: dict[Op, _Rule] = {
+    Op.NOP: Function._write_nothing,
+    Op.BREAK: Function._write_nothing,
+    Op.ADD: Function._write_sum,
+    Op.ADC: Function._write_sum,
+    **dict.fromkeys(
+        (Op.SUB, Op.SUBI, Op.SBC, Op.SBCI, Op.CP, Op.CPI, Op.CPC), Function._write_difference
+    ),
+    **dict.fromkeys((Op.AND, Op.ANDI, Op.OR, Op.ORI, Op.EOR), Function._write_logic),
+    Op.COM: Function._write_com,
+    Op.NEG: Function._write_neg,
+    Op.INC: Function._write_inc_dec,
+    Op.DEC: Function._write_inc_dec,
+    Op.LSR: Function._write_shift,
+    Op.ROR: Function._write_shift,
+    Op.ASR: Function._write_shift,
+    Op.SWAP: Function._write_swap,
+    Op.ADIW: Function._write_word,
+    Op.SBIW: Function._write_word,
+    **dict.fromkeys(
+        (Op.MUL, Op.MULS, Op.MULSU, Op.FMUL, Op.FMULS, Op.FMULSU), Function._write_product
+    ),
+    Op.MOV: Function._write_move,
+    Op.MOVW: Function._write_movw,
+    Op.LDI: Function._write_ldi,
+    Op.LDS: Function._write_lds,
+    Op.STS: Function._write_sts,
+    Op.PUSH: Function._write_push,
+    Op.POP: Function._write_pop,
+    **dict.fromkeys((Op.LPM_Z, Op.LPM_Z_INC, Op.LPM_R0), Function._write_lpm),
+    Op.IN_SREG: Function._write_in_sreg,
+    Op.OUT_SREG: Function._write_out_sreg,
+    Op.IN_SPL: Function._write_in_sp,
+    Op.IN_SPH: Function._write_in_sp,
+    Op.OUT_SPL: Function._write_out_sp,
+    Op.OUT_SPH: Function._write_out_sp,
+    Op.BST: Function._write_bst,
+    Op.BLD: Function._write_bld,
+    **dict.fromkeys((*FLAG_VALUES, Op.SET, Op.CLT, Op.CLI), Function._write_flag),
+}
+
+ENDS_A_STRETCH = set(BRANCH_FLAGS) | set(WRITE_JUMP) | {
+    Op.CPSE,
+    Op.SBRC,
+    Op.SBRS,
+    Op.SBIC,
+    Op.SBIS,
+}
+
+
+def _cycles_of(op: Op) -> int:
+    for row in TABLE:
+        if row.op == op:
+            return row.cycles
+    return 1  # variants that the decoder makes: of IN, OUT and BRNE, one cycle
+
+
+CYCLES = {op: _cycles_of(op) for op in Op}
+"""Cycles of each instruction, for branches and skips those of going straight on."""
+
+
+def _reaches_io(found: Instruction) -> bool:
+    """Tell whether an instruction reads or writes a known I/O register."""
+    if found.op in (Op.LDS, Op.STS):
+        return 0x20 <= found.b < SRAM_START and found.b not in (SPL, SPH, SREG)
+    return found.op in WRITE_IO
+
+
+def _calls_core(found: Instruction) -> bool:
+    """Tell whether it does so through the core: everything but reads of bytes that only stay."""
+    if not _reaches_io(found):
+        return False
+    return found.op not in (Op.IN, Op.LDS) or not EXISTS[found.b] or bool(DYNAMIC[found.b])
+
+
+def write_module(flow: Flow) -> str:
+    """Return the IR of a whole program."""
+    entries = sorted(
+        address
+        for address in flow.entries
+        if address in flow.instructions and not flow.instructions[address].is_left_to_the_core
+    )
+    known = Flow(flow.instructions, set(entries))
+    lines: list[str] = []
+    for entry in entries:
+        lines.extend(Function(known, entry).write())
+    pointers = ["ptr null"] * (PC_MASK + 1)
+    for entry in entries:
+        pointers[entry] = f"ptr @b{entry:04x}"
+    pointers.append("ptr @enter")
+    lines.append(f"@blocks = constant [{len(pointers)} x ptr] [{', '.join(pointers)}]")
+    w = Writer()
+    regs = w.at("%chip", MEMORY)
+    cycle, sp = w.load_slot(Slot.CYCLE), w.load_slot(Slot.SP)
+    w.put(
+        f"call preserve_nonecc void %block(ptr %chip, ptr {regs}, ptr {regs}, i64 {cycle},"
+        f" i64 {sp})"
+    )
+    w.put("ret void")
+    lines += ["define internal void @enter(ptr %chip, ptr %block) {", *w.lines, "}"]
+    lines.append('!0 = !{!"branch_weights", i32 1000, i32 1}')
+    return "\n".join(lines)
