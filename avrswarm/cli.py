@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from avrswarm.chip.chip import Chip
+    from avrswarm.engine import EngineName
     from avrswarm.program import Program
     from avrswarm.record.recorded_run import RecordedRun
     from avrswarm.study.bench import Row
@@ -33,6 +34,13 @@ SRAM_START = 0x100
 EXIT_INTERNAL = 70
 EXIT_INTERRUPTED = 130
 
+_ENGINE = click.option(
+    "--engine",
+    type=click.Choice(["interpreter", "translated", "auto"]),
+    default="auto",
+    show_default=True,
+    help="Interpret, translate to native code first, or translate meanwhile. Changes speed only.",
+)
 _FIRMWARE = click.argument("firmware", type=click.Path())
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead.")
 
@@ -89,6 +97,7 @@ def cli() -> None:
 @click.option("--out", metavar="DIR", type=click.Path(), help="A new or empty folder for the run.")
 @click.option("--film", is_flag=True, help="Make a film too: mp4 with ffmpeg, gif without.")
 @click.option("--live", is_flag=True, help="Show the robots in a window while they run.")
+@_ENGINE
 @click.option("--window-us", type=click.FloatRange(10, 2000), hidden=True)
 @_JSON
 def run(
@@ -100,6 +109,7 @@ def run(
     out: str | None,
     film: bool,
     live: bool,
+    engine: EngineName,
     window_us: float | None,
     as_json: bool,
 ) -> None:
@@ -138,7 +148,9 @@ def run(
     from avrswarm.swarm.warm_up import compile_swarm
 
     compile_swarm()
-    simulation = Simulation(what, seed, threads, window_us=window_us or DEFAULT_WINDOW_US)
+    simulation = Simulation(
+        what, seed, threads, window_us=window_us or DEFAULT_WINDOW_US, engine=engine
+    )
     with ExitStack() as showing:
         on_progress = None
         if not as_json and sys.stderr.isatty():
@@ -307,6 +319,7 @@ def disasm(firmware: str) -> None:
 @click.option("--eeprom", metavar="FILE.hex", help="Start with this EEPROM content.")
 @click.option("--seed", type=int, help="Start with random SRAM of this seed instead of zeros.")
 @click.option("--strict", is_flag=True, help="Make every report about the firmware a fault.")
+@_ENGINE
 @_JSON
 def execute(
     firmware: str,
@@ -320,6 +333,7 @@ def execute(
     eeprom: str | None,
     seed: int | None,
     strict: bool,
+    engine: EngineName,
     as_json: bool,
 ) -> None:
     """Run a firmware on one chip, and say where it stopped, after how many cycles, with what.
@@ -342,9 +356,11 @@ def execute(
     registers = [name.strip().upper() for name in vcd_regs.split(",")] if vcd_regs else []
 
     from avrswarm.chip.chip import Chip
+    from avrswarm.engine import Translation
     from avrswarm.record.observe import Observation
 
-    chip = Chip(program, clock_hz=clock_hz, strict=strict, sram_seed=seed)
+    native = None if engine == "interpreter" else Translation(program.flash, engine == "translated")
+    chip = Chip(program, clock_hz=clock_hz, strict=strict, sram_seed=seed, native=native)
     fault = None
     with _text_output(vcd) as vcd_file, _text_output(trace) as trace_file:
         observation = Observation(chip, vcd=vcd_file, vcd_registers=registers, trace=trace_file)

@@ -59,6 +59,7 @@ SUPPLY_VOLTS = 3.0
 """AVCC and AREF of a Kilobot (hardware reference 2.1)."""
 
 _SCRATCH = np.zeros(DATA_SIZE, dtype=np.uint8)
+_WHILE_TRANSLATING = 1 << 24  # cycles to interpret before looking for native code again
 _RUN_CHUNK = 1 << 40  # longer than any run; one call of the kernel takes at most this many cycles
 
 
@@ -290,13 +291,16 @@ class Chip:
     def _run_to(self, stop: int, code: NDArray[np.uint32]) -> StopReason:
         while True:
             # Translated code does not see breakpoints, which stand in a copy of the program.
-            native = self._native is not None and code is self._code
-            blocks = self._native.blocks if native else NO_BLOCKS
-            done = run_chip(self._chips, 0, self._flash, code, blocks, self._tape, _SCRATCH, stop)
+            blocks, end = NO_BLOCKS, stop
+            if self._native is not None and code is self._code:
+                blocks = self._native.blocks
+                if blocks is NO_BLOCKS:  # look again soon
+                    end = min(stop, self.cycle + _WHILE_TRANSLATING)
+            done = run_chip(self._chips, 0, self._flash, code, blocks, self._tape, _SCRATCH, end)
             reason = Stop(done)
             self._drain_log()
             match reason:
-                case Stop.CYCLES:
+                case Stop.CYCLES if end == stop:
                     return StopReason.CYCLES
                 case Stop.BREAKPOINT:
                     return StopReason.BREAKPOINT
@@ -312,7 +316,7 @@ class Chip:
         means that one of its lists is full: empty them and call again.
         """
         reason = observe(
-            self._chips, 0, self._flash, self._code, self._tape, _SCRATCH, stop, ledger
+            self._chips, 0, self._flash, self._code, NO_BLOCKS, self._tape, _SCRATCH, stop, ledger
         )
         if reason == Stop.FAULT:
             raise ChipFault(self._fault_message())

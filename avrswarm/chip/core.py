@@ -46,6 +46,7 @@ from avrswarm.isa.decode import PC_MASK, SKIP_TWO
 from avrswarm.isa.table import Op
 from avrswarm.jit import kernel
 
+
 class Stop(IntEnum):
     """Why ``run`` returned."""
 
@@ -306,6 +307,7 @@ def run(
                 sign = n[Slot.SIGN]
                 half = n[Slot.HALF]
                 t_flag = n[Slot.T]
+                i_flag = n[Slot.I]
                 if cycle > limit:
                     break
             word = int(code[pc]) & 0xFFFFFFFF

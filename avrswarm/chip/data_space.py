@@ -1,4 +1,4 @@
-"""Loads, stores and the stack outside SRAM: what the core leaves to the bus, and how far it may run.
+"""Loads, stores and the stack outside SRAM: what the core leaves to the bus, and how far to run.
 
 Shared by the core and by translated code, which calls ``load`` and ``store`` through
 ``avrswarm.chip.native``.
@@ -120,8 +120,6 @@ def pop_byte(c: ChipRow, tape: NDArray[np.int64], sp: int, cycle: int, pc: int) 
     return read_data(c, tape, sp, cycle, pc)
 
 
-
-
 @kernel
 def change_bit(
     c: ChipRow, tape: NDArray[np.int64], address: int, mask: int, on: int, cycle: int, here: int
@@ -140,9 +138,7 @@ def change_bit(
 
 
 @kernel
-def after_store(
-    c: ChipRow, i_flag: int, cycle: int, limit: int, stop: int, ceiling: int
-) -> int:
+def after_store(c: ChipRow, i_flag: int, cycle: int, limit: int, stop: int, ceiling: int) -> int:
     """Return how far instructions may run after a store to the I/O space landed at ``cycle``."""
     if c.stall or (i_flag and c.sampled_at == cycle and c.sampled):
         return -1

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import from_dtype, types
-from numba.extending import intrinsic
-from numba.np.arrayobj import make_array, populate_array
+from numba import extending, from_dtype, types
+from numba.np import arrayobj
 from numpy.typing import NDArray
 
 from avrswarm.chip.data_space import after_store, change_bit, horizon, read_data, write_data
@@ -55,12 +54,16 @@ class Slot(IntEnum):
     CHANGE_BIT = 19
 
 
+_intrinsic: Any = extending.intrinsic  # annotated for callers that pass the typing context too
+_make_array: Any = arrayobj.make_array
+_populate_array: Any = arrayobj.populate_array
+
 _RECORD = from_dtype(CHIP_DTYPE)
 _TAPE = types.Array(types.int64, 2, "C")
 
 
-@intrinsic
-def _chip_at(_typing: Any, address: Any) -> Any:  # type: ignore[misc]
+@_intrinsic
+def _chip_at(_typing: Any, address: Any) -> Any:
     """Return the chip record at an address."""
 
     def generate(_context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -70,15 +73,15 @@ def _chip_at(_typing: Any, address: Any) -> Any:  # type: ignore[misc]
     return _RECORD(types.int64), generate
 
 
-@intrinsic
-def _tape_at(_typing: Any, address: Any, rows: Any) -> Any:  # type: ignore[misc]
+@_intrinsic
+def _tape_at(_typing: Any, address: Any, rows: Any) -> Any:
     """Return the tape of so many rows at an address."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         address, rows = arguments
         number = context.get_constant(types.intp, 1).type
-        tape = make_array(_TAPE)(context, builder)
-        populate_array(
+        tape = _make_array(_TAPE)(context, builder)
+        _populate_array(
             tape,
             data=builder.inttoptr(address, tape.data.type),
             shape=(rows, number(4)),
@@ -91,8 +94,8 @@ def _tape_at(_typing: Any, address: Any, rows: Any) -> Any:  # type: ignore[misc
     return _TAPE(types.int64, types.int64), generate
 
 
-@intrinsic
-def address_of_row(_typing: Any, row: Any) -> Any:  # type: ignore[misc]
+@_intrinsic
+def address_of_row(_typing: Any, row: Any) -> Any:
     """Return where a chip record is."""
 
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
@@ -101,19 +104,19 @@ def address_of_row(_typing: Any, row: Any) -> Any:  # type: ignore[misc]
     return types.int64(row), generate
 
 
-@intrinsic
-def address_of_array(_typing: Any, array: Any) -> Any:  # type: ignore[misc]
+@_intrinsic
+def address_of_array(_typing: Any, array: Any) -> Any:
     """Return where an array's content is."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        content = make_array(signature.args[0])(context, builder, arguments[0])
+        content = _make_array(signature.args[0])(context, builder, arguments[0])
         return builder.ptrtoint(content.data, ir.IntType(64))
 
     return types.int64(array), generate
 
 
-@intrinsic
-def address_of_kernel(_typing: Any, function: Any) -> Any:  # type: ignore[misc]
+@_intrinsic
+def address_of_kernel(_typing: Any, function: Any) -> Any:
     """Return where the machine code of a kernel of five integers is, in numba's convention."""
     integers = (types.int64,) * 5
     function.dispatcher.get_call_template(integers, {})
@@ -127,8 +130,8 @@ def address_of_kernel(_typing: Any, function: Any) -> Any:  # type: ignore[misc]
     return types.int64(function), generate
 
 
-@intrinsic
-def call_block(_typing: Any, enter: Any, chip: Any, block: Any) -> Any:  # type: ignore[misc]
+@_intrinsic
+def call_block(_typing: Any, enter: Any, chip: Any, block: Any) -> Any:
     """Let translated code run from ``block`` on; ``enter`` is what its table has at ``ENTER``."""
 
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
@@ -173,18 +176,14 @@ def set_or_clear(chip: int, address: int, cycle: int, here: int, mask: int) -> i
 @kernel
 def _finish_store(c: ChipRow, cycle: int) -> int:
     n = c.native
-    n[Slot.LIMIT] = after_store(
-        c, n[Slot.I], cycle, n[Slot.LIMIT], n[Slot.STOP], n[Slot.CEILING]
-    )
+    n[Slot.LIMIT] = after_store(c, n[Slot.I], cycle, n[Slot.LIMIT], n[Slot.STOP], n[Slot.CEILING])
     cycle += c.stall
     c.stall = 0
     return cycle
 
 
 @kernel
-def prepare(
-    c: ChipRow, flash: NDArray[np.uint16], tape: NDArray[np.int64], stop: int
-) -> None:
+def prepare(c: ChipRow, flash: NDArray[np.uint16], tape: NDArray[np.int64], stop: int) -> None:
     """Fill in what stays the same while the core runs."""
     n = c.native
     n[Slot.STOP] = stop

@@ -450,6 +450,7 @@ def _observe_step(
     c: ChipRow,
     flash: NDArray[np.uint16],
     code: NDArray[np.uint32],
+    blocks: NDArray[np.int64],
     tape: NDArray[np.int64],
     scratch: NDArray[np.uint8],
     stop: int,
@@ -465,7 +466,7 @@ def _observe_step(
     until = begin + 1
     if slept:
         until = min(max(until, event + 1), stop)
-    reason = run(c, flash, code, tape, scratch, until)
+    reason = run(c, flash, code, blocks, tape, scratch, until)
     _drain_log(ledger, c)
     if reason != Stop.CYCLES:
         return reason
@@ -514,6 +515,7 @@ def observe(
     robot: int,
     flash: NDArray[np.uint16],
     code: NDArray[np.uint32],
+    blocks: NDArray[np.int64],
     tape: NDArray[np.int64],
     scratch: NDArray[np.uint8],
     stop: int,
@@ -540,7 +542,7 @@ def observe(
         if not _has_room(ledger):
             return FULL
         before = c.cycle
-        reason = _observe_step(c, flash, code, tape, scratch, last, ledger)
+        reason = _observe_step(c, flash, code, blocks, tape, scratch, last, ledger)
         ledger.counts[Count.OBSERVED] += c.cycle - before
         if reason == Stop.CLOCK and c.tape_in_time:
             last = cycle_at(c, stop)

@@ -1,9 +1,9 @@
 """LLVM IR for translated code: one function per entry, a tree of instructions each.
 
 A function begins where control may come from several places and goes on until it comes to another
-such place, which it jumps to (``musttail``). Between the two, AVR registers and flags are values, not
-memory: a flag that is computed and not used costs nothing. Wherever a function may leave, they are
-put back first.
+such place, which it jumps to (``musttail``). Between the two, AVR registers and flags are values,
+not memory: a flag that is computed and not used costs nothing. Wherever a function may leave, they
+are put back first.
 
 In front of each stretch without branches the cycle count is compared with the limit: code runs only
 if its last instruction may start, otherwise the core runs it step by step. I/O registers are read
@@ -926,13 +926,17 @@ WRITE: dict[Op, _Rule] = {
     **dict.fromkeys((*FLAG_VALUES, Op.SET, Op.CLT, Op.CLI), Function._write_flag),
 }
 
-ENDS_A_STRETCH = set(BRANCH_FLAGS) | set(WRITE_JUMP) | {
-    Op.CPSE,
-    Op.SBRC,
-    Op.SBRS,
-    Op.SBIC,
-    Op.SBIS,
-}
+ENDS_A_STRETCH = (
+    set(BRANCH_FLAGS)
+    | set(WRITE_JUMP)
+    | {
+        Op.CPSE,
+        Op.SBRC,
+        Op.SBRS,
+        Op.SBIC,
+        Op.SBIS,
+    }
+)
 
 
 def _cycles_of(op: Op) -> int:

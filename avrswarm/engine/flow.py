@@ -1,9 +1,9 @@
 """Where can control go? Instructions of a flash image, and the places where translated code begins.
 
 Code is found by following jumps, branches and calls from the reset and interrupt vectors. What is
-reached only through pointers is guessed: words of flash that are no known code, and pairs of LDI, may
-be addresses of functions. A wrong guess costs a little translated code that never runs; a missed
-one leaves that code to the interpreter. Neither changes a result.
+reached only through pointers is guessed: words of flash that are no known code, and pairs of LDI,
+may be addresses of functions. A wrong guess costs a little translated code that never runs; a
+missed one leaves that code to the interpreter. Neither changes a result.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from avrswarm.isa.decode import FLASH_WORDS, PC_MASK, SKIP_TWO
+from avrswarm.isa.decode import FLASH_WORDS, PC_MASK
 from avrswarm.isa.table import Op
 
 VECTORS = 26
@@ -25,6 +25,7 @@ _SKIPS = {Op.CPSE, Op.SBRC, Op.SBRS, Op.SBIC, Op.SBIS}
 _BRANCHES = {op for op in Op if op.name.startswith("BR") and op not in (Op.BREAK, Op.BREAKPOINT)}
 _CALLS = {Op.CALL, Op.RCALL}
 _ENDS = {Op.RET, Op.RETI, Op.IJMP, Op.UNDEFINED, Op.ERASED}
+_JUMPS = {Op.JMP, Op.RJMP}
 
 LEFT_TO_THE_CORE = {
     Op.UNDEFINED,
@@ -89,7 +90,7 @@ class Instruction:
         """Word addresses at which control may go on, except through pointers and returns."""
         if self.op in _ENDS:
             return ()
-        if self.op in (Op.JMP, Op.RJMP):
+        if self.op in _JUMPS:
             return (self.b & PC_MASK,)
         if self.is_branch or self.is_call:
             return (self.b & PC_MASK, self.after)
@@ -124,7 +125,7 @@ def analyse(flash: NDArray[np.uint16], code: NDArray[np.uint32]) -> Flow:
     while roots:
         _follow(flow, code, roots)
         flow.entries |= roots
-        roots = _pointed_at(flow, flash, code) - flow.entries
+        roots = _pointed_at(flow, flash) - flow.entries
     _find_entries(flow)
     return flow
 
@@ -140,7 +141,7 @@ def _follow(flow: Flow, code: NDArray[np.uint32], roots: set[int]) -> None:
         waiting.extend(found.successors)
 
 
-def _pointed_at(flow: Flow, flash: NDArray[np.uint16], code: NDArray[np.uint32]) -> set[int]:
+def _pointed_at(flow: Flow, flash: NDArray[np.uint16]) -> set[int]:
     """Return word addresses that data or LDI pairs seem to name and that may begin something."""
     covered = np.zeros(FLASH_WORDS, bool)
     for found in flow.instructions.values():
@@ -155,7 +156,9 @@ def _pointed_at(flow: Flow, flash: NDArray[np.uint16], code: NDArray[np.uint32])
         if address >= FLASH_WORDS or not address:
             continue
         before = flow.instructions.get(address - 1) or flow.instructions.get(address - 2)
-        behind_an_end = before is not None and (before.op in _ENDS or before.op in (Op.JMP, Op.RJMP))
+        behind_an_end = before is not None and (
+            before.op in _ENDS or before.op in (Op.JMP, Op.RJMP)
+        )
         if address in flow.instructions or (behind_an_end and not covered[address]):
             begins.add(address)
     return begins
@@ -170,6 +173,6 @@ def _find_entries(flow: Flow) -> None:
             backwards = target <= found.address
             if found.is_call or found.is_left_to_the_core or backwards:
                 flow.entries.add(target)
-        if found.op in (Op.ICALL,):
+        if found.op == Op.ICALL:
             flow.entries.add(found.after)
     flow.entries |= {address for address, count in ways.items() if count > 1}

@@ -53,14 +53,18 @@ class Translation:
         Compile before going on.
     """
 
-    def __init__(self, flash: NDArray[np.uint16], *, wait: bool) -> None:
+    def __init__(self, flash: NDArray[np.uint16], wait: bool = False) -> None:
         self._flash = flash.copy()
         self._blocks = NO_BLOCKS
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
         if wait:
-            self._thread.join()
+            self.wait()
+
+    def wait(self) -> None:
+        """Wait until it is compiled."""
+        self._thread.join()
 
     def _work(self) -> None:
         try:
@@ -129,6 +133,5 @@ def _load(content: bytes) -> tuple[Any, NDArray[np.int64]]:
     engine.add_object_file(binding.ObjectFileRef.from_data(content))
     engine.finalize_object()
     address = engine.get_global_value_address("blocks")
-    blocks = np.ctypeslib.as_array((ctypes.c_int64 * (ENTER + 1)).from_address(address)).copy()
-    blocks.flags.writeable = False
-    return engine, blocks
+    table = (ctypes.c_int64 * (ENTER + 1)).from_address(address)
+    return engine, np.ctypeslib.as_array(table).copy()

@@ -32,7 +32,9 @@ from avrswarm.chip.chip import (
     Chip,
 )
 from avrswarm.chip.kernels import Bench, bench
+from avrswarm.chip.native import NO_BLOCKS
 from avrswarm.chip.state import TIME_UNITS_PER_SECOND, Chips, Source, allocate
+from avrswarm.engine import EngineName, Translation, check_engine
 from avrswarm.errors import ChipFault, RecordError, SceneError, UsageError
 from avrswarm.isa.decode import FLASH_WORDS, decode_image
 from avrswarm.program import Program, load_program, with_debug_information
@@ -213,6 +215,9 @@ class Simulation:
         Length of the windows in which chips run. Changes speed only.
     skip_idle
         Jump over idle loops in closed form. Changes speed only.
+    engine
+        ``interpreter``; ``translated``: wait until programs are translated to native code; or
+        ``auto``: translate in the background and interpret meanwhile. Changes speed only.
     """
 
     def __init__(
@@ -223,11 +228,13 @@ class Simulation:
         *,
         window_us: float = DEFAULT_WINDOW_US,
         skip_idle: bool = True,
+        engine: EngineName = "auto",
     ) -> None:
         if seed is not None:
             scene = scene.with_seed(seed)
         if threads is not None and threads < 1:
             raise UsageError(f"threads must be at least 1, not {threads}")
+        check_engine(engine)
         if not 10 <= window_us <= 2000:
             raise UsageError(f"window_us must be between 10 and 2000, not {window_us}")
         self.scene = scene
@@ -243,6 +250,11 @@ class Simulation:
         self.faults: list[tuple[int, str]] = []
         self._witnesses: list[tuple[int, Callable[[Witnessed], None]]] = []
         self._build(skip_idle)
+        self._translations = {
+            number: Translation(program.flash, wait=engine == "translated")
+            for number, program in enumerate(self.programs)
+            if engine != "interpreter"
+        }
 
     @property
     def seed(self) -> int:
@@ -342,6 +354,8 @@ class Simulation:
             speakers=allocate_speakers(count),
             flash=flash,
             code=code,
+            program=self._program_index,
+            blocks=np.zeros((len(self.programs), len(NO_BLOCKS)), np.int64),
             flash_before=flash.copy(),
             fresh=np.zeros(count, np.uint8),
             inbox=np.zeros(count, np.int64),
@@ -419,7 +433,15 @@ class Simulation:
         self._step += 1
         self._move()
 
+    def _take_translations(self) -> None:
+        """Give robots the native code that has become ready."""
+        for number, translation in list(self._translations.items()):
+            if translation.blocks is not NO_BLOCKS:
+                self._swarm.blocks[number] = translation.blocks
+                del self._translations[number]
+
     def _prepare_step(self) -> None:
+        self._take_translations()
         scene = self.scene
         count = len(self.chips)
         dt_s = scene.world.step_ms / 1000

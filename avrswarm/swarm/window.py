@@ -134,6 +134,8 @@ class Swarm(NamedTuple):
     speakers: NDArray[np.void]
     flash: NDArray[np.uint16]  # [image, word]
     code: NDArray[np.uint32]
+    program: NDArray[np.int64]  # what each robot was flashed with
+    blocks: NDArray[np.int64]  # [program, word]: native code, see avrswarm.chip.native
     flash_before: NDArray[np.uint16]  # private images as they were when the window began
     fresh: NDArray[np.uint8]  # 1: has not run in this window yet
     inbox: NDArray[np.int64]  # digest of the light it last ran with
@@ -455,10 +457,11 @@ def _run_robot(swarm: Swarm, medium: Medium, desk: Desk, robot: int, count: int,
     c.tape_next = 0
     flash = swarm.flash[c.image]
     code = swarm.code[c.image]
+    blocks = swarm.blocks[swarm.program[robot]]
     while True:
         period, base, base_cycle = c.period, c.time_base, c.time_base_cycle
         stop = cycle_at(c, end)
-        reason = run(c, flash, code, tape[:rows], desk.scratch, stop)
+        reason = run(c, flash, code, blocks, tape[:rows], desk.scratch, stop)
         _drain_log(c, emission, period, base, base_cycle)
         if reason == Stop.FAULT:
             return Outcome.FAULT.value

@@ -10,6 +10,7 @@ import random
 from collections import deque
 
 from avrswarm import Chip
+from avrswarm.engine import Translation
 from avrswarm.program import Program
 from tests.reference.assemble import REGISTERS
 from tests.reference.machine import RefChip
@@ -29,8 +30,9 @@ MASKS = {"EECR": 0xFB}
 OC_PINS = ["PD6", "PD5", "PB1", "PB2", "PB3", "PD3"]
 
 
-def make_chip(words, stimuli=(), eeprom=()):
-    chip = Chip(Program.from_words(words))
+def make_chip(words, stimuli=(), eeprom=(), translated=False):
+    program = Program.from_words(words)
+    chip = Chip(program, native=Translation(program.flash, wait=True) if translated else None)
     for address, value in enumerate(eeprom):
         chip.eeprom[address] = value
     for cycle, kind, which, value in stimuli:
@@ -87,8 +89,8 @@ FAR = (200, 3000, 20_000)
 class Runner:
     """The package on its way from checkpoint to checkpoint."""
 
-    def __init__(self, case, distances):
-        self.chip = make_chip(case.words, case.stimuli, case.eeprom)
+    def __init__(self, case, distances, translated):
+        self.chip = make_chip(case.words, case.stimuli, case.eeprom, translated)
         self.choose = random.Random(case.seed)
         self.distances = distances
         self.left = 1  # steps of the reference to the next checkpoint
@@ -107,14 +109,14 @@ class Runner:
 
 
 def run_side_by_side(case, plan, fine_from=None):
-    """Run the reference once and a package chip for each entry of `plan` beside it.
+    """Run the reference once and package chips beside it: `plan` has (distances, translated).
 
     Each is compared at random checkpoints and at the end, from cycle `fine_from` on after every
     step.  Gives the cycle of the last good checkpoint, the differences at the first bad one, and
     the last steps before it.
     """
     reference = RefChip(case.words, case.stimuli, case.eeprom)
-    runners = [Runner(case, distances) for distances in plan]
+    runners = [Runner(case, *way) for way in plan]
     steps = deque(maxlen=25)
     while reference.cycle < case.cycles and reference.sp >= 0x780:  # or it has gone wild
         steps.append((reference.cycle, reference.pc))
@@ -133,11 +135,11 @@ def run_side_by_side(case, plan, fine_from=None):
 
 def compare(case):
     """Raise `Difference` with a report if package and reference do not agree on a program."""
-    last_good, found, steps = run_side_by_side(case, (NEAR, FAR))
+    last_good, found, steps = run_side_by_side(case, ((NEAR, False), (FAR, False), (FAR, True)))
     if not found:
         return
     note = "(only when run from there in one go)"
-    good, found_fine, steps_fine = run_side_by_side(case, (NEAR,), fine_from=last_good)
+    good, found_fine, steps_fine = run_side_by_side(case, ((NEAR, False),), fine_from=last_good)
     if found_fine:
         last_good, found, steps, note = good, found_fine, steps_fine, ""
     lines = {address: text for address, text in case.listing if not text.endswith(":")}

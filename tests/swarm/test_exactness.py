@@ -1,4 +1,4 @@
-"""What changes speed changes no bit: windows, threads, skipping, stopping and going on."""
+"""What changes speed changes no bit: windows, threads, skipping, translation, going on later."""
 
 import numpy as np
 import pytest
@@ -57,7 +57,7 @@ def reference():
 
     def of(name):
         if name not in results:
-            sim = simulate(SCENES[name](), window_us=1000, skip_idle=False)
+            sim = simulate(SCENES[name](), window_us=1000, skip_idle=False, engine="interpreter")
             sent, heard = run_and_listen(sim, SECONDS[name])
             results[name] = sim, sim.digest(), sent, heard
         return results[name]
@@ -83,17 +83,24 @@ def test_the_scenes_have_traffic_and_motion(reference, name):
 
 
 @pytest.mark.parametrize(
-    ("threads", "skip_idle"),
-    [(1, True), (2, True), (1, False), (2, False)],
+    ("threads", "skip_idle", "engine"),
+    [
+        (1, True, "translated"),
+        (2, True, "auto"),
+        (1, False, "translated"),
+        (2, False, "interpreter"),
+    ],
     ids=["skipping", "2 threads, skipping", "plain", "2 threads"],
 )
 @pytest.mark.parametrize("window_us", [125, 250, 1000, 2000])
 @pytest.mark.parametrize("name", SCENES)
 def test_digest_does_not_depend_on_how_it_is_computed(
-    reference, name, window_us, threads, skip_idle
+    reference, name, window_us, threads, skip_idle, engine
 ):
     """Windows of 1000, 2000, 8000 and 16 000 cycles."""
-    sim = simulate(SCENES[name](), window_us=window_us, threads=threads, skip_idle=skip_idle)
+    sim = simulate(
+        SCENES[name](), window_us=window_us, threads=threads, skip_idle=skip_idle, engine=engine
+    )
     sent, heard = run_and_listen(sim, SECONDS[name])
     _, digest, sent_before, heard_before = reference(name)
     assert sim.digest() == digest
@@ -114,8 +121,8 @@ def test_windows_of_odd_length_give_the_same(reference, name):
 def test_digests_agree_at_every_step_on_the_way(name, skip_idle):
     """Also at moments in the middle of a message."""
     ways = [
-        simulate(SCENES[name](), window_us=125, skip_idle=skip_idle),
-        simulate(SCENES[name](), window_us=2000, skip_idle=False),
+        simulate(SCENES[name](), window_us=125, skip_idle=skip_idle, engine="translated"),
+        simulate(SCENES[name](), window_us=2000, skip_idle=False, engine="interpreter"),
     ]
     for sim in ways:
         sim.run(0.5)
