@@ -115,6 +115,14 @@ class Report:
         )
 
 
+class NativeCode(Protocol):
+    """What ``avrswarm.engine.Translation`` offers."""
+
+    @property
+    def blocks(self) -> NDArray[np.int64]:
+        """Addresses of native code by word address; see ``avrswarm.chip.native``."""
+
+
 @dataclass
 class Snapshot:
     """The exact state of a chip; only good for ``Chip.restore``."""
@@ -125,15 +133,8 @@ class Snapshot:
     flash: NDArray[np.uint16]
     tape: NDArray[np.int64]
     uart: bytes
+    native: NativeCode | None
     pin_log: list[tuple[int, int, int]] = field(default_factory=list)
-
-
-class NativeCode(Protocol):
-    """What ``avrswarm.engine.Translation`` offers."""
-
-    @property
-    def blocks(self) -> NDArray[np.int64]:
-        """Addresses of native code by word address; see ``avrswarm.chip.native``."""
 
 
 class _OnClassOrInstance:
@@ -611,12 +612,14 @@ class Chip:
             self._flash.copy(),
             self._tape.copy(),
             bytes(self._uart),
+            self._native,
             list(self.pin_log),
         )
 
     def _restore(self, snapshot: Snapshot) -> Chip:
         """Return a chip in exactly the saved state: a new one, or this one if called on it."""
         self.program = snapshot.program
+        self._native = snapshot.native
         self.clock_hz = snapshot.clock_hz
         self._chips = snapshot.chips.copy()
         self._tape = snapshot.tape.copy()
