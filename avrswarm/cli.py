@@ -516,6 +516,98 @@ def calibrate_distance(
     click.echo(f"The picture is {folder / 'distance.png'}; tables and more are beside it.")
 
 
+@calibrate.command("motors")
+@click.argument("table", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--firmware", default="move", show_default=True, help="What the robots run; it obeys CALIB."
+)
+@click.option(
+    "--scene", metavar="SCENE", type=click.Path(), help="Take motors, surface and seed of a scene."
+)
+@click.option(
+    "--robots",
+    "kind",
+    type=click.Choice(["drawn", "average", "own"]),
+    default="drawn",
+    show_default=True,
+    help="Bodies: drawn from the scene's spread, all average, or such as the table is right for.",
+)
+@click.option("--fit", is_flag=True, help="Find values that turn as wanted and go straight.")
+@click.option(
+    "--turn-deg-s",
+    type=click.FloatRange(1, 500),
+    default=45.0,
+    show_default=True,
+    help="Wanted rate of turns.",
+)
+@click.option(
+    "--speed-mm-s",
+    type=click.FloatRange(0.5, 100),
+    default=10.0,
+    show_default=True,
+    help="Wanted speed straight on.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0.5, 60),
+    default=5.0,
+    show_default=True,
+    help="How long each motion is measured.",
+)
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), metavar="N", help="Another seed.")
+@_SET
+@click.option("--out", metavar="DIR", type=click.Path(), help="A new or empty folder for results.")
+@_JSON
+def calibrate_motors(
+    table: Path | None,
+    firmware: str,
+    scene: str | None,
+    kind: Any,
+    fit: bool,
+    turn_deg_s: float,
+    speed_mm_s: float,
+    seconds: float,
+    seed: int | None,
+    overrides: tuple[str, ...],
+    out: str | None,
+    as_json: bool,
+) -> None:
+    """Test motor values: turn left, turn right and straight on, as fast and as straight as wanted.
+
+    TABLE is a CSV file with the columns uid, turn_left, turn_right, straight_left, straight_right;
+    without it, ten real robots of a thesis. Every motion is ordered by CALIB frames of an overhead
+    controller, as the real calibration window sends them, and run by emulated robots with the
+    scene's motors and surface.
+
+    With --fit values are found by trial, as a person does it with that window, saved by the
+    firmware itself, measured in a new run, and written as EEPROM images and CSV. Figures, paths and
+    a picture go to a new folder in runs/, or to --out.
+
+    \b
+    Examples:
+      avrswarm calibrate motors
+      avrswarm calibrate motors my_robots.csv --fit --turn-deg-s 40
+    """
+    from avrswarm.record.run_folder import make_folder
+    from avrswarm.study import calibrate_motors as study
+
+    robots = study.read_motor_table(table or study.TABLE_2_2)
+    world = study.gather_scene(
+        robots, firmware=firmware, scene=scene, overrides=overrides, seed=seed, kind=kind
+    )
+    wanted = study.Wanted(turn_deg_s, speed_mm_s)
+    found = study.study_motors(world, robots, wanted, kind=kind, fit=fit, seconds=seconds)
+    folder = make_folder(None if out is None else Path(out), "calibrate-motors")
+    files = study.write_study(found, folder)
+    if as_json:
+        click.echo(json.dumps({**found.as_json(), "files": [str(file) for file in files]}))
+        return
+    from rich.console import Console
+
+    Console().print(*study.report(found), sep="\n")
+    click.echo(f"The picture is {folder / 'motors.png'}; tables and more are beside it.")
+
+
 @cli.command()
 @_FIRMWARE
 @click.option("--seconds", type=SECONDS, metavar="S", help="How long to watch; default: 2.")

@@ -14,6 +14,7 @@ from avrswarm.record.drawing import STYLE, new_figure
 from avrswarm.robot.distance import HIGH_ALONE_UP_TO, LOW_ALONE_FROM
 from avrswarm.robot.distance_tables import DISTANCES_MM
 from avrswarm.study.calibrate_distance import CALIBRATED_MM, DistanceStudy, Outcome
+from avrswarm.study.calibrate_motors import MotorStudy, Robot
 
 GIVEN, FITTED, LOW, HIGH = "#d55e00", "#0072b2", "#009e73", "#cc79a7"
 QUIET = "#8c8c8c"
@@ -146,6 +147,92 @@ def _draw_failures(axes: Axes, study: DistanceStudy) -> None:
     axes.set_xlabel("true distance (mm)")
     axes.set_ylabel("messages without estimate (%)")
     axes.set_title("d  failures", loc="left")
+
+
+def draw_motors(study: MotorStudy, path: Path) -> None:
+    """Draw straight paths, turns, what straight is like, and the values."""
+    with rc_context(STYLE):
+        figure = new_figure(9.0, 7.2)
+        (paths, turns), (rates, values) = figure.subplots(2, 2)
+        rounds = [("given", GIVEN, study.robots), ("fitted", FITTED, study.fitted)]
+        rounds = [one for one in rounds if one[2]]
+        for name, colour, robots in rounds:
+            _draw_paths(paths, f"{name} values", colour, robots)
+            _draw_turns(turns, colour, robots)
+            _draw_rates(rates, colour, robots, study)
+            _draw_values(values, colour, robots)
+        for axes in (paths, turns):
+            axes.set_aspect("equal", "datalim")
+            axes.set_xlabel("x (mm)")
+            axes.set_ylabel("y (mm)")
+        paths.legend(loc="lower right")
+        _finish_rates(rates, study)
+        _finish_values(values, study)
+        seconds = "straight on" if not study.fitted else "straight on, before and after"
+        paths.set_title(f"a  {seconds}", loc="left")
+        turns.set_title("b  turning left and right", loc="left")
+        count = len(study.robots)
+        figure.suptitle(f"Motor values of {count} robot{'s' if count > 1 else ''}", fontsize=12)
+        _save(figure, path)
+
+
+def _draw_paths(axes: Axes, label: str, colour: str, robots: list[Robot]) -> None:
+    for number, robot in enumerate(robots):
+        x, y = robot.motion("straight").path_mm.T
+        axes.plot(x, y, color=colour, lw=1.3, alpha=0.85, label=None if number else label)
+        axes.plot(x[-1], y[-1], "o", color=colour, ms=3)
+
+
+def _draw_turns(axes: Axes, colour: str, robots: list[Robot]) -> None:
+    for robot in robots:
+        for mode in ("turn_left", "turn_right"):
+            x, y = robot.motion(mode).path_mm.T
+            axes.plot(x, y, color=colour, lw=1.0, alpha=0.7)
+            axes.plot(x[-1], y[-1], "o", color=colour, ms=3)
+
+
+def _draw_rates(axes: Axes, colour: str, robots: list[Robot], study: MotorStudy) -> None:
+    wanted = study.wanted
+    shift = 0.0 if not study.fitted else -0.12 if colour == GIVEN else 0.12
+    spread = np.linspace(-0.06, 0.06, len(robots)) if len(robots) > 1 else np.zeros(1)
+    for place, robot in zip(spread, robots, strict=True):
+        left, right = (robot.motion(m).rate_deg_s for m in ("turn_left", "turn_right"))
+        straight = robot.motion("straight")
+        turns = (left / wanted.turn_deg_s, right / wanted.turn_deg_s)
+        speed = straight.speed_mm_s / wanted.speed_mm_s
+        veer = 1 + straight.turn_deg_s / wanted.turn_deg_s
+        for column, figure in enumerate((*turns, speed, veer)):
+            axes.plot(column + shift + place, figure, "o", color=colour, ms=3.5, alpha=0.8)
+
+
+def _finish_rates(axes: Axes, study: MotorStudy) -> None:
+    axes.axhline(1, color=QUIET, lw=0.8, zorder=0)
+    axes.axhspan(0.95, 1.05, color="#000000", alpha=0.06, lw=0, zorder=0)
+    axes.set_xticks(range(4), ["turn left", "turn right", "speed", "veer\nstraight on"])
+    axes.set_ylabel("in relation to wanted")
+    turn, speed = study.wanted.turn_deg_s, study.wanted.speed_mm_s
+    axes.set_title(f"c  rates; 1 is {turn:g} °/s, {speed:g} mm/s; band of ±5 %", loc="left")
+
+
+def _draw_values(axes: Axes, colour: str, robots: list[Robot]) -> None:
+    values = np.array([robot.values for robot in robots])
+    for column, marker in enumerate("<>^v"):
+        axes.plot(range(len(robots)), values[:, column], marker, color=colour, ms=5, alpha=0.85)
+
+
+def _finish_values(axes: Axes, study: MotorStudy) -> None:
+    names = ("turn left", "turn right", "straight left", "straight right")
+    for marker, name in zip("<>^v", names, strict=True):
+        axes.plot([], [], marker, color=QUIET, ms=5, label=name)
+    count = len(study.robots)
+    step = -(-count // 12)
+    axes.set_xticks(range(0, count, step), [str(r.uid) for r in study.robots[::step]])
+    axes.set_xlabel("uid")
+    axes.set_ylabel("motor value")
+    axes.set_title("d  values", loc="left")
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high + 0.22 * (high - low))  # room for the legend
+    axes.legend(loc="upper left", ncols=2)
 
 
 def _across(axes: Axes) -> Any:

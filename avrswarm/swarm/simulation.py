@@ -45,6 +45,7 @@ from avrswarm.robot import infrared, led, motors, sensors
 from avrswarm.robot.infrared import FRONT_END_DTYPE, LED_PINS, MICROVOLTS_PER_COUNT, Receiver
 from avrswarm.robot.listener import FRAME, MESSAGE, allocate_listeners, allocate_speakers
 from avrswarm.scene import Scene, build, place_robots, read_scene
+from avrswarm.scene.model import Command
 from avrswarm.swarm import overhead, window
 from avrswarm.swarm.window import (
     EMISSION_DTYPE,
@@ -496,6 +497,20 @@ class Simulation:
         for robot in self._printing[:printed].tolist():
             row = swarm.emissions[swarm.current[robot], robot]
             self._uart.append((robot, row.bytes[: row.byte_count].tobytes()))
+
+    def command(self, *commands: Command) -> None:
+        """Let the overhead controller say something more, now or later."""
+        for command in commands:
+            if command.at_s < self.time_s:
+                raise UsageError(
+                    f"a command at {command.at_s:g} s is too late: it is {self.time_s:g} s already"
+                )
+        earlier = [c for c in self.scene.controller if c.at_s + c.repeat_s + 1.0 > self.time_s]
+        path = self.scene.path
+        self.scene = self.scene.model_copy(update={"controller": [*earlier, *commands]})
+        self.scene._path = path
+        self._controller = overhead.make_controller(self.scene, len(self.chips))
+        self._links_stale = True  # whom they reach is worked out with the links
 
     def witness(self, robot: int, notice: Callable[[Witnessed], None]) -> None:
         """Call ``notice`` after every window with what a robot went through; changes nothing."""
