@@ -5,6 +5,9 @@ light (curve, gains of the robots, noise of messages and of the ADC), or comes f
 were measured on real robots. What the messages become is up to the binary: it receives them and
 estimates (`listening_chip`). Tables are examined by name (`distance_faults`), and new ones are made
 from readings (`distance_fit`) and proven by running again, with fresh noise.
+
+The sender is its light: frames to the cycle of an 8 MHz robot. A test holds readings and estimates
+against pairs of robots in a `Simulation`: they are the same to the count.
 """
 
 from __future__ import annotations
@@ -498,10 +501,13 @@ def _adc(counts: Floats) -> Integers:
 def _fit(outcome: Outcome) -> Tables:
     told = outcome.estimated
     distance = outcome.sent.distance_mm[told]
-    low, high = (
-        fit_table(distance, counts[told].astype(np.float64))
-        for counts in (outcome.low, outcome.high)
-    )
+    try:
+        low, high = (
+            fit_table(distance, counts[told].astype(np.float64))
+            for counts in (outcome.low, outcome.high)
+        )
+    except UsageError as error:
+        raise UsageError(f"{outcome.subject.name}: {error}") from None
     return low, high
 
 

@@ -92,7 +92,7 @@ def _draw_errors(axes: Axes, study: DistanceStudy) -> None:
     axes.set_xlabel("true distance (mm)")
     axes.set_ylabel("bias ± spread (mm)")
     axes.set_title("b  error; band of ±2 mm", loc="left")
-    axes.legend(loc="upper left")
+    axes.legend(loc="lower right")
 
 
 def _errors(outcome: Outcome) -> Any:
@@ -128,7 +128,7 @@ def _draw_readings(axes: Axes, study: DistanceStudy) -> None:
     axes.set_xlabel("true distance (mm)")
     axes.set_ylabel("reading (ADC counts)")
     axes.set_title("c  readings and tables", loc="left")
-    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.2))
+    axes.legend(loc="lower left", bbox_to_anchor=(0.02, 0.24), ncols=2)
 
 
 def _draw_failures(axes: Axes, study: DistanceStudy) -> None:
