@@ -290,9 +290,10 @@ def draw_message_success(run: Run) -> Figure | None:
 
     figure = new_figure(6.5, 5.6)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
-    share, low, high = _wilson(counts[:, Fate.RECEIVED], total)
+    some = total > 0
+    share, low, high = _wilson(counts[some, Fate.RECEIVED], total[some])
     above.errorbar(
-        middle,
+        middle[some],
         100 * share,
         yerr=100 * np.abs(np.vstack([share - low, high - share])),
         fmt="o-",
@@ -357,8 +358,8 @@ def _bins(distance: Floats) -> Floats:
 
 
 def _wilson(hits: Integers, total: Integers) -> tuple[Floats, Floats, Floats]:
-    """Return a share and its 95 % interval (Wilson, 1927); not a number where there is nothing."""
-    z, n = 1.96, np.where(total > 0, total, np.nan).astype(np.float64)
+    """Return a share and its 95 % interval (Wilson, 1927)."""
+    z, n = 1.96, total.astype(np.float64)
     share = hits / n
     middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     spread = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)

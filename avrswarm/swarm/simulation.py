@@ -604,10 +604,15 @@ class Simulation:
                 end,
             )
         if self._swarm.outcome[robot] == Outcome.FAULT:
-            message = f"robot {robot}: {self._chip(robot)._fault_message()}"
-            self.faults.append((robot, message))
+            message = self._note_fault(robot)
             if self.scene.scene.on_fault == "stop_run":
                 raise ChipFault(message)
+
+    def _note_fault(self, robot: int) -> str:
+        """Add a chip's fault to the list, and return what is said of it."""
+        message = f"robot {robot}: {self._chip(robot)._fault_message()}"
+        self.faults.append((robot, message))
+        return message
 
     def _move(self) -> None:
         motors.update_drives(
@@ -803,6 +808,8 @@ class Simulation:
         for name, target in targets.items():
             target[...] = parts[name]
         self.chips.skip_idle = skip_idle
+        for robot in np.flatnonzero(self.chips.fault).tolist():
+            self._note_fault(robot)
         self._time, self._step = int(info["time"]), int(info["step"])
         self._links_stale = True
 

@@ -288,6 +288,7 @@ LESSONS = [
     "sync",
     "disperse",
     "move_to_light",
+    "links",
     "thousand",
 ]
 

@@ -8,6 +8,8 @@ import pytest
 from avrswarm.errors import ChipFault
 from avrswarm.scene.read import read_scene
 from avrswarm.swarm.simulation import Simulation
+from tests.program.records import END, data, write_hex
+from tests.reference import assemble
 
 from .scenes import ONE_CLOCK, group, make_scene, messages, run_and_listen, simulate
 
@@ -419,6 +421,39 @@ def test_a_robot_that_faults_stops_alone(broken):
     others = simulate(scene, window_us=125, threads=2, skip_idle=False)
     others.run(2.0)
     assert others.digest() == sim.digest()
+
+
+def test_a_robot_that_faults_with_its_motors_on_stands_still_for_ever(tmp_path):
+    """Also after it was saved and loaded."""
+    words = assemble.program(
+        assemble.ldi(16, 0x08),
+        assemble.out(assemble.DDRB, 16),
+        assemble.out(assemble.PORTB, 16),  # left motor: full power
+        assemble.ldi(16, 0x04),
+        assemble.out(assemble.DDRD, 16),
+        assemble.out(assemble.PORTD, 16),  # supply of the motors
+        assemble.ldi(17, 4),
+        assemble.sbiw(24, 1),
+        assemble.brne(-2),
+        assemble.dec(17),
+        assemble.brne(-4),  # four times 65536 times 4 cycles: 0.13 s
+        [0x0001],  # no instruction
+    )
+    content = b"".join(word.to_bytes(2, "little") for word in words)
+    program = write_hex(tmp_path, data(0, content), END, name="runaway.hex")
+    scene = make_scene(group(program, (0, 0)), spread=ONE_CLOCK)
+    sim = simulate(scene)
+    sim.run(0.2)
+    assert [robot for robot, _ in sim.faults] == [0]
+    heading = sim.robots[0].heading_rad
+    assert heading > 0.05
+    sim.save(tmp_path / "state.npz")
+    again = Simulation.load(tmp_path / "state.npz", threads=1)
+    assert again.faults == sim.faults
+    for one in (sim, again):
+        one.run(0.2)
+        assert one.robots[0].heading_rad == heading
+    assert again.digest() == sim.digest()
 
 
 def test_a_fault_may_stop_the_run(broken):
