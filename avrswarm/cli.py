@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 DEFAULT_MAX_CYCLES = 80_000_000  # ten seconds of an 8 MHz chip
 SHOWN_FAULTS = 8
+MOST_NEIGHBOURS = 30  # who hear each other at 300 mm when they stand close together
 SRAM_START = 0x100
 EXIT_INTERNAL = 70
 EXIT_INTERRUPTED = 130
@@ -610,7 +611,12 @@ def calibrate_motors(
 
 @cli.command()
 @_FIRMWARE
-@click.option("--seconds", type=SECONDS, metavar="S", help="How long to watch; default: 2.")
+@click.option(
+    "--seconds",
+    type=SECONDS,
+    metavar="S",
+    help="How long to watch; default: 2, with --delay 5, with --sync 10.",
+)
 @click.option("--skip", "skip_s", type=SECONDS, metavar="S", help="Begin to watch only then.")
 @click.option("--scene", metavar="SCENE", help="Watch robots of this scene (file or name).")
 @click.option(
@@ -631,6 +637,11 @@ def calibrate_motors(
     metavar="A B",
     help="Cycles from A to B: symbols, addresses, or pin edges such as PB0+ and PD5-.",
 )
+@click.option("--delay", is_flag=True, help="Delays, interrupt load and ticks among neighbours.")
+@click.option("--neighbours", default="0,5,10,20", show_default=True, metavar="K,...")
+@click.option("--sync", is_flag=True, help="Clocks, message times and time handed on along a line.")
+@click.option("--hops", type=click.IntRange(1, 60), default=10, show_default=True)
+@click.option("--lines", type=click.IntRange(1, 1000), default=8, show_default=True)
 @click.option("--vcd", metavar="FILE", help="Write waveforms of the watched robots.")
 @click.option("--pins", metavar="PB0,...", default="", help="Pins to show there.")
 @click.option("--top", type=click.IntRange(min=1), default=12, show_default=True, metavar="N")
@@ -647,6 +658,11 @@ def timing(
     overrides: tuple[str, ...],
     symbols: str | None,
     between: tuple[str, str] | None,
+    delay: bool,
+    neighbours: str,
+    sync: bool,
+    hops: int,
+    lines: int,
     vcd: str | None,
     pins: str,
     top: int,
@@ -668,15 +684,19 @@ def timing(
       avrswarm timing timing_probe
       avrswarm timing my.elf --scene orbit --robot 1 --seconds 5 --vcd waves.vcd --pins PB0,PB3
       avrswarm timing my.hex --symbols my.elf --between PB4+ PB4-
+      avrswarm timing chatter --delay --neighbours 0,5,10,20 --seconds 10
+      avrswarm timing hop_sync --sync --hops 10 --lines 20
     """
     from rich.console import Console
 
     from avrswarm.study.timing import report
     from avrswarm.study.timing.names import open_firmware
 
+    if sum((delay, sync, bool(between or scene or vcd))) > 1:
+        raise click.UsageError("--delay, --sync, and --scene, --between, --vcd exclude each other")
     wanted = report.Wanted(
         open_firmware(firmware, symbols),
-        seconds=seconds or 2.0,
+        seconds=seconds or (5.0 if delay else 10.0 if sync else 2.0),
         skip_s=skip_s or 0.0,
         scene=scene,
         robots=robots,
@@ -688,11 +708,19 @@ def timing(
         vcd=vcd,
         out=out,
     )
-    found = report.profile(wanted)
+    if delay:
+        found = report.delays(wanted, _counts(neighbours, "--neighbours"))
+        shown = report.delay_tables(found)
+    elif sync:
+        found = report.sync(wanted, hops, lines)
+        shown = report.sync_tables(found)
+    else:
+        found = report.profile(wanted)
+        shown = report.profile_tables(found, top)
     if as_json:
         click.echo(json.dumps(found))
         return
-    Console().print(report.profile_tables(found, top))
+    Console().print(shown)
     click.echo(report.written(found))
 
 
@@ -752,6 +780,20 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         )
         code = EXIT_INTERNAL
     sys.exit(code)
+
+
+def _counts(text: str, option: str) -> list[int]:
+    """Read numbers such as 0,5,10."""
+    try:
+        counts = [int(part) for part in text.split(",")]
+    except ValueError:
+        counts = [-1]
+    if any(not 0 <= count <= MOST_NEIGHBOURS for count in counts):
+        raise click.BadParameter(
+            f"'{text}' is no list of numbers from 0 to {MOST_NEIGHBOURS} such as 0,5,10",
+            param_hint=option,
+        )
+    return counts
 
 
 def _run_figures(done: RecordedRun) -> dict[str, Any]:

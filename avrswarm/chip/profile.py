@@ -299,10 +299,11 @@ def _arrive(ledger: Ledger, c: ChipRow, site: int) -> None:
     if frame[Frame.KIND] == Kind.INTERRUPT and frame[Frame.FUNCTION] == site:
         frame[Frame.FUNCTION] = c.pc  # the vector's jump to the handler
         return
-    if frame[Frame.KIND] == Kind.START:
+    if frame[Frame.KIND] == Kind.START and frame[Frame.FUNCTION] != NOBODY:
         _start_anew_at(ledger, c)
-        return
-    if not _go_back_to(ledger, c, c.pc):
+    elif frame[Frame.KIND] == Kind.START:  # a function that was under way when watching began
+        _push(ledger, c, Kind.JUMP, _stack_pointer(c), site, c.cycle)
+    elif not _go_back_to(ledger, c, c.pc):
         _push(ledger, c, Kind.JUMP, frame[Frame.SP], site, c.cycle)
 
 

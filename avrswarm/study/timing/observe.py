@@ -7,7 +7,7 @@ bit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from avrswarm.chip.profile import LISTS, Count, Served, finish, make_ledger
 from avrswarm.chip.state import TIME_UNITS_PER_SECOND, Log
 from avrswarm.jit import announce_compilation
 from avrswarm.program import Program
+from avrswarm.program.space import Space
 from avrswarm.scene import Scene
 from avrswarm.scene.read import check_scene
 from avrswarm.study.firmware import vectors_in_use
@@ -83,6 +84,18 @@ class Observed:
         first, time, period = self.clock[np.maximum(piece, 0)].T
         when: Integers = time + (cycles - first) * period
         return when
+
+    def variable(self, name: str, after: bool = True) -> int | None:
+        """Return an unsigned variable of the program when watching ended, or began.
+
+        None if the program has no symbol of that name.
+        """
+        symbol = self.program.symbols.find(name, Space.DATA)
+        if symbol is None:
+            return None
+        data = self.data_after if after else self.data_before
+        size = symbol.size or 1
+        return int.from_bytes(data[symbol.address : symbol.address + size].tobytes(), "little")
 
     def interrupts(self, vector: int) -> Integers:
         """Return the interrupts of one vector."""
@@ -219,10 +232,12 @@ def watch_robots(
     names: Names | None = None,
     points: Sequence[int] = (),
     pins: Sequence[str] = (),
+    on_step: Callable[[Simulation], object] | None = None,
 ) -> list[Observed]:
     """Watch robots of a swarm for ``seconds``, after ``skip_s`` in which nobody looks.
 
-    ``names`` are used for all of them; default: what their own programs have.
+    ``names`` are used for all of them; default: what their own programs have. ``on_step`` is called
+    after every step of the world in the time that is watched.
     """
     watchings = []
     for robot in robots:
@@ -235,7 +250,7 @@ def watch_robots(
     for robot, watching in zip(robots, watchings, strict=True):
         simulation.witness(robot, watching.notice)
     with announce_compilation("profile.observe"):
-        simulation.run(seconds=seconds)
+        simulation.run(seconds=seconds, on_step=on_step)
     return [watching.result() for watching in watchings]
 
 

@@ -20,6 +20,8 @@ from avrswarm.record.run_folder import make_folder
 from avrswarm.scene import place_robots, read_scene
 from avrswarm.study.timing import between as between_study
 from avrswarm.study.timing import export, functions, interrupts, pictures, waveforms
+from avrswarm.study.timing.clocks import sync_study
+from avrswarm.study.timing.delays import delay_study
 from avrswarm.study.timing.names import Names
 from avrswarm.study.timing.observe import (
     ALL_PINS,
@@ -56,14 +58,10 @@ def profile(wanted: Wanted) -> dict[str, Any]:
     points = [between_study.read_point(text, wanted.program) for text in wanted.between or ()]
     pins = _check_pins(wanted.pins)
     seen = watch(wanted, points, pins)
-    folder = make_folder(
-        Path(wanted.out) if wanted.out else None, f"timing_{_stem(wanted.program)}"
-    )
+    folder = _folder(wanted, "timing")
     found: dict[str, Any] = {
-        "firmware": wanted.program.name,
-        "digest": wanted.program.digest,
+        **_about(wanted, folder),
         "scene": wanted.scene,
-        "folder": str(folder),
         "watched": [_profile_one(one, folder, points, len(seen) > 1) for one in seen],
     }
     if wanted.vcd is not None:
@@ -75,6 +73,49 @@ def profile(wanted: Wanted) -> dict[str, Any]:
         found["vcd"] = wanted.vcd
     write_json(folder / "timing.json", found)
     return found
+
+
+def delays(wanted: Wanted, neighbours: Sequence[int]) -> dict[str, Any]:
+    """Measure delays and interrupt load with these numbers of neighbours; write and return it."""
+    compile_swarm()
+    found = delay_study(wanted.program, neighbours, wanted.seconds, wanted.seed or 1)
+    columns = found.pop("columns")
+    folder = _folder(wanted, "delay")
+    found = {**_about(wanted, folder), **found}
+    write_table(folder / "delays.parquet", columns)
+    found["picture"] = str(
+        pictures.save(folder / "delays.png", lambda: pictures.draw_delays(found))
+    )
+    write_json(folder / "delays.json", found)
+    return found
+
+
+def sync(wanted: Wanted, hops: int, lines: int) -> dict[str, Any]:
+    """Measure clocks, message times and handed-on time in lines of robots; write and return it."""
+    compile_swarm()
+    found = sync_study(wanted.program, hops + 1, wanted.seconds, lines, wanted.seed or 1)
+    samples = found.pop("samples")
+    folder = _folder(wanted, "sync")
+    found = {**_about(wanted, folder), **found}
+    write_table(folder / "clocks.parquet", samples)
+    found["picture"] = str(
+        pictures.save(folder / "sync.png", lambda: pictures.draw_sync(found, samples))
+    )
+    write_json(folder / "sync.json", found)
+    return found
+
+
+def _folder(wanted: Wanted, study: str) -> Path:
+    name = f"{study}_{wanted.program.source.stem if wanted.program.source else 'program'}"
+    return make_folder(Path(wanted.out) if wanted.out else None, name)
+
+
+def _about(wanted: Wanted, folder: Path) -> dict[str, Any]:
+    return {
+        "firmware": wanted.program.name,
+        "digest": wanted.program.digest,
+        "folder": str(folder),
+    }
 
 
 def watch(
@@ -123,10 +164,6 @@ def _check_pins(names: Sequence[str]) -> list[str]:
         if pin not in ALL_PINS:
             raise UsageError(f"no pin '{pin}'; pins are PB0-PB7, PC0-PC6 and PD0-PD7")
     return pins
-
-
-def _stem(program: Program) -> str:
-    return program.source.stem if program.source is not None else "program"
 
 
 def _profile_one(
@@ -297,6 +334,113 @@ def _between_text(figures: dict[str, Any]) -> str:
     least, median, greatest = spread_cells(figures["cycles"])
     count = figures["cycles"]["count"]
     return f"{route}: {count:,} times, {least} to {greatest} cycles, median {median}"
+
+
+def delay_tables(found: dict[str, Any]) -> Group:
+    """Return the figures of ``delays`` as tables to print."""
+    columns = (
+        "k",
+        "times",
+        "asked ms",
+        "mean ms",
+        "max ms",
+        "longer %",
+        "code %",
+        "most %",
+    )
+    table = new_table(
+        "delays among k neighbours, in true time; how much longer, by code, at most",
+        ["wait"],
+        columns,
+    )
+    load = new_table(
+        "interrupt load",
+        [],
+        ("k", "kcycles/s", "% of time", "comparator/s", "sends/s", "others/s", "on air %"),
+    )
+    ticks = new_table(
+        "kilo_ticks", [], ("k", "ticks", "extra", "error ms", "error ppm", "clock ppm")
+    )
+    for case in found["cases"]:
+        count = str(case["neighbours"])
+        for row in case["delays"]:
+            table.add_row(
+                row["wait"],
+                count,
+                whole(row["count"]),
+                f"{row['nominal_ms']:.5g}",
+                f"{row['real_ms']['mean']:.3f}",
+                f"{row['real_ms']['max']:.3f}",
+                f"{row['longer_percent']['mean']:.3f}",
+                f"{row['of_that_code_percent']:.3f}",
+                f"{row['longer_percent']['max']:.2f}",
+            )
+        talk = case["load"]
+        load.add_row(
+            count,
+            f"{talk['kilocycles_per_second']:.1f}",
+            f"{talk['percent']:.2f}",
+            f"{talk['comparator_per_second']:.0f}",
+            f"{talk['own_messages_per_second']:.2f}",
+            f"{talk['neighbours_messages_per_second']:.2f}",
+            f"{talk['airtime_percent']:.2f}",
+        )
+        told = case["ticks"]
+        if told is not None:
+            ticks.add_row(
+                count,
+                whole(told["ticks"]),
+                f"{told['extra_ticks']:+d}",
+                f"{told['error_ms']:+.3f}",
+                f"{told['error_ppm']:+.0f}",
+                f"{case['clock_ppm']:+.0f}",
+            )
+    parts: list[Any] = [table, load]
+    parts.append(ticks if ticks.row_count else "The program has no kilo_ticks to look at.")
+    return Group(*parts)
+
+
+def sync_tables(found: dict[str, Any]) -> Group:
+    """Return the figures of ``sync`` as tables to print."""
+    table = new_table(
+        f"{found['lines']} lines of {found['robots']} robots, {found['seconds']:g} s each",
+        ["what"],
+        ("min", "median", "max"),
+    )
+    messages, drift = found["messages"], found["drift"]
+    for name, figures, form in (
+        ("clock against 8 MHz (ppm)", drift["ppm"], ".0f"),
+        ("between two robots (ppm)", drift["pair_ppm"], ".0f"),
+        ("between two robots (ms per minute)", drift["pair_ms_per_minute"], ".1f"),
+        ("from frame to frame (ms)", messages["interval_ms"], ".3f"),
+        ("a frame later than usual (ms)", messages["interval_jitter_ms"], ".3f"),
+        ("from last pulse to a neighbour's comparator (us)", messages["arrival_us"], ".3f"),
+    ):
+        if figures is not None:
+            table.add_row(name, *(format(figures[key], form) for key in ("min", "median", "max")))
+    if found["sync"] is None:
+        return Group(table, "The firmware has no sync_offset and sync_hops: no time is handed on.")
+    errors = new_table(
+        "time handed on from robot 0, error in us",
+        [],
+        ("hops", "samples", "mean", "deviation", "rms", "max"),
+    )
+    for row in found["sync"]["by_hop"]:
+        names = ("mean_us", "deviation_us", "rms_us", "max_us")
+        cells = (f"{row[name]:.0f}" for name in names)
+        errors.add_row(str(row["hops"]), str(row["samples"]), *cells)
+    return Group(table, errors, _growth_text(found["sync"]["growth"]))
+
+
+def _growth_text(growth: dict[str, Any] | None) -> str:
+    if growth is None:
+        return "Too few hops to tell how errors grow."
+    words = {"sqrt": "the square root of hops", "linear": "hops"}
+    off = " and ".join(f"{words[name]} {100 * growth[name]['off']:.0f} %" for name in words)
+    return (
+        f"Errors grow as hops^{growth['free']['exponent']:.2f}; closer to {words[growth['closer']]}"
+        f" (off by: {off})."
+    )
 
 
 def written(found: dict[str, Any]) -> str:

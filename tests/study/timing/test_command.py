@@ -125,6 +125,28 @@ def test_what_avr_nm_prints_is_understood(tmp_path):
     assert "main" in names[0] & names[1]
 
 
+def test_delays(tmp_path):
+    found = json.loads(
+        timing("chatter", "--delay", "--neighbours", "1", "--seconds", "0.5", "--json")
+    )
+    (case,) = found["cases"]
+    table = pq.read_table(tmp_path / found["folder"] / "delays.parquet")
+    assert table.num_rows == sum(row["count"] for row in case["delays"])
+    assert (tmp_path / found["picture"]).stat().st_size > 10_000
+
+
+def test_sync(tmp_path):
+    said = timing(
+        "hop_sync", "--sync", "--hops", "3", "--lines", "1", "--seconds", "3", "--out", "s"
+    )
+    assert "closer to" in said
+    found = json.loads((tmp_path / "s" / "sync.json").read_text())
+    assert [row["hops"] for row in found["sync"]["by_hop"]] == [1, 2, 3]
+    table = pq.read_table(tmp_path / "s" / "clocks.parquet")
+    assert set(table["robot"].to_pylist()) == {0, 1, 2, 3}
+    assert (tmp_path / "s" / "sync.png").stat().st_size > 10_000
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
@@ -134,6 +156,8 @@ def test_what_avr_nm_prints_is_understood(tmp_path):
         (["--scene", "orbit", "--robot", "7"], 2, "orbit: there is no robot 7: they are 0 to 1"),
         (["--scene", "no_such"], 3, "no shipped scene is called 'no_such'"),
         (["--bare", "--robot", "1"], 2, "belong to a scene"),
+        (["--delay", "--sync"], 2, "exclude each other"),
+        (["--delay", "--neighbours", "many"], 2, "'many' is no list of numbers from 0 to 30"),
         (["--symbols", "nowhere.txt"], 3, "nowhere.txt: cannot be read"),
         (["--symbols", str(COMPUTE)], 3, "is not the ELF file of"),
     ],
