@@ -95,6 +95,14 @@ def count_above_top_turns_at_maximum_only(a):
 
 
 @program
+def counts_down_still_after_a_visit_to_another_mode(a):
+    """The direction turns with a timer clock, not with the write of WGM; at clk/32 few come."""
+    a(put(TCCR2A, 1), put(TCNT2, 0xFD), put(TCCR2B, 3), nop() * 200)
+    for wait in range(0, 33, 3):
+        a(put(TCCR2A, 2), nop() * wait, put(TCCR2A, 1), nop() * 70)
+
+
+@program
 def fast_pwm_reaches_bottom_from_above_top(a):
     """The pin is set, and the OCR taken over, at BOTTOM from wherever it is reached (3.3, 3.4)."""
     a(put(DDRD, 0x40), put(OCR0A, 100), put(TCCR0A, 0x83), put(TCCR0B, 9), nop() * 150)

@@ -8,7 +8,7 @@ peripheral writes at random moments, EEPROM, ADC, idle sleep ...), with random i
 Each seed switches a random set of themes on, so that some programs are dense in one thing.  What
 the timing reference leaves undefined is not generated: pointer forms with their own pointer
 registers, reserved timer modes, a TOP of 0 in the dual-slope modes, FOC in PWM modes, EEPM = 3,
-a change of ADPS, ADTS or REFS during a conversion.
+a change of ADPS, ADTS or REFS during a conversion, a change of ICNC1 with an edge in the filter.
 
 Registers: the main program writes peripherals from r16-r19, counts loops in r20-r23 and calculates
 in the rest; handlers write peripherals from r24, r25 and calculate in r2-r9.  So an interrupt
@@ -574,7 +574,7 @@ class Generator:
         """TCCRnB for the present mode."""
         capture = 0
         if timer == 1 and "pins" in self.themes:
-            capture = self.pick(0, 0x40, 0x80, 0xC0)
+            capture = self.pick(0, 0x40) | (0x80 if self.seed & 1 else 0)
         return capture | self.mode[timer] >> 2 << 3 | clock
 
     def change_clock(self):

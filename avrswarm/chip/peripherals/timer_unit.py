@@ -78,12 +78,22 @@ def _load_buffers(t: TimerRow) -> None:
 
 
 @kernel
+def _goes_down(t: TimerRow) -> int:
+    """Return the direction as a timer clock finds it: only dual-slope modes count down.
+
+    After a change of mode the direction stays what it was until the next timer clock (assumption).
+    """
+    return t.down if t.waveform >= Waveform.PHASE else 0
+
+
+@kernel
 def tick(t: TimerRow) -> int:
     """Advance by one timer clock; return a bit mask of connected OC pins that changed."""
     count = t.count
     blocked = t.blocked
     t.blocked = 0
     changed = 0
+    t.down = _goes_down(t)
     if t.waveform <= Waveform.CTC:
         for channel in range(2):
             if count == t.compare[channel] and not blocked:
@@ -180,7 +190,7 @@ def _quiet_ticks(t: TimerRow) -> int:
     if t.blocked:
         return 0
     count = t.count
-    if t.down:
+    if _goes_down(t):
         nearest = 0
         for channel in range(2):
             if t.compare[channel] <= count:
@@ -235,6 +245,8 @@ def catch_up(c: ChipRow, timer: int, edge: int) -> None:
     flags = t.tifr
     pins_changed = 0
     changed_at = 0
+    if ticks > 0:
+        t.down = _goes_down(t)
     while ticks > 0:
         quiet = _quiet_ticks(t)
         if ticks <= quiet:
@@ -389,8 +401,6 @@ def set_waveform(t: TimerRow, waveform: int, top_source: int, fixed_top: int) ->
     t.waveform = waveform
     t.top_source = top_source
     t.fixed_top = fixed_top
-    if waveform < Waveform.PHASE:
-        t.down = 0
     if waveform < Waveform.FAST:
         _load_buffers(t)  # in normal and CTC mode the CPU accesses OCR directly
 
