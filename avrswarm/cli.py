@@ -379,6 +379,8 @@ def execute(
         click.echo(_exec_text(figures, program), err="-" in (uart, trace, vcd))
     for report in chip.reports:
         click.echo(f"avrswarm: {report}", err=True)
+    if chip.reports_lost:
+        click.echo("avrswarm: more such places were met than are kept", err=True)
     if fault is not None:
         raise fault
 

@@ -58,6 +58,9 @@ FACTORY_OSCCAL = 0x9C
 SUPPLY_VOLTS = 3.0
 """AVCC and AREF of a Kilobot (hardware reference 2.1)."""
 
+ANALOG_INPUTS = {f"ADC{channel}": channel for channel in range(9)} | {"AIN0": 16, "AIN1": 17}
+"""Inputs that take a voltage, with their numbers on a tape."""
+
 _SCRATCH = np.zeros(DATA_SIZE, dtype=np.uint8)
 _WHILE_TRANSLATING = 1 << 24  # cycles to interpret before looking for native code again
 _RUN_CHUNK = 1 << 40  # longer than any run; one call of the kernel takes at most this many cycles
@@ -468,6 +471,11 @@ class Chip:
             )
         return found
 
+    @property
+    def reports_lost(self) -> bool:
+        """Whether there were more places than ``reports`` can hold."""
+        return bool(self._c.reports_lost)
+
     def digest(self) -> str:
         """Return a digest of the exact state: equal for chips that will behave equally."""
         copy = self._chips.copy()
@@ -536,13 +544,16 @@ class Chip:
         self._stimulate(at, Tape.PIN, 8 * port + bit, 2 if level is None else int(level))
 
     def set_adc(self, name: str, volts: float, at: int | None = None) -> None:
-        """Put a voltage on ``"ADC0"`` to ``"ADC7"`` (``"ADC8"``: temperature), now or later."""
-        channel = name.upper().removeprefix("ADC")
-        if not channel.isdigit() or not 0 <= int(channel) <= 8:
+        """Put a voltage on ``"ADC0"`` to ``"ADC7"`` (``"ADC8"``: temperature), now or later.
+
+        ``"AIN0"`` and ``"AIN1"`` are what the comparator compares with the band gap or a channel of
+        the multiplexer; without these two, ``set_comparator`` decides.
+        """
+        if name.upper() not in ANALOG_INPUTS:
             raise UsageError(
-                f"no analog input {name!r}; there are ADC0 to ADC7, and ADC8 (temperature)"
+                f"no analog input {name!r}; there are ADC0 to ADC7, ADC8 (temperature), AIN0, AIN1"
             )
-        self._stimulate(at, Tape.ADC, int(channel), round(volts * 1e6))
+        self._stimulate(at, Tape.ADC, ANALOG_INPUTS[name.upper()], round(volts * 1e6))
 
     def set_comparator(self, high: bool | int, at: int | None = None) -> None:
         """Make AIN0 higher (or not) than AIN1, now or from ``at`` on; ACO follows later."""

@@ -69,6 +69,8 @@ def report(c: ChipRow, kind: int, cycle: int, pc: int, address: int) -> None:
         c.reports[c.report_count, 2] = pc
         c.reports[c.report_count, 3] = address
         c.report_count += 1
+    else:
+        c.reports_lost = 1
     if c.strict:
         c.fault = kind
         c.fault_address = address

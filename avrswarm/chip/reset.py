@@ -89,7 +89,8 @@ def reset(c: ChipRow) -> None:
     c.adc_locked = 0
     c.adc_flag = 0
     c.comparator_flag = 0
-    c.comparator_output = c.comparator_input
+    c.comparator_output = c.comparator_level = c.comparator_input
+    c.slept_edges = 0
     self_programming.power_on(c)
     usart.reset(c)
     spi.reset(c)

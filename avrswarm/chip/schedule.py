@@ -19,7 +19,6 @@ from avrswarm.chip.peripherals import (
     watchdog,
 )
 from avrswarm.chip.peripherals.gpio import Action
-from avrswarm.chip.registers import ACSR
 from avrswarm.chip.state import NEVER, ChipRow, Source, Tape, Touch
 from avrswarm.jit import kernel
 
@@ -102,7 +101,10 @@ def _play_tape(c: ChipRow, tape: NDArray[np.int64], now: int) -> None:
         if kind == Tape.PIN:
             _drive_pin(c, first, second, now)
         elif kind == Tape.ADC:
-            c.adc_microvolts[first] = second
+            if first < 16:
+                c.adc_microvolts[first] = second
+            else:
+                c.ain_microvolts[first - 16] = second
             analog_comparator.update(c, now)
         elif kind == Tape.ACO:
             c.comparator_input = first
@@ -145,24 +147,38 @@ def synchronise_pins(c: ChipRow, edge: int) -> None:
 def _pin_action(c: ChipRow, now: int) -> None:
     entry = gpio.take_delayed(c)
     action = entry & 0xFF
+    if Action.ICP_FALL <= action <= Action.T1_RISE:
+        _clocked_edge(c, action, now)
+        return
     match action:
         case Action.INT0 | Action.INT1:
             gpio.interrupt_edge(c, action - Action.INT0, entry >> 8, now)
         case Action.PCINT0 | Action.PCINT1 | Action.PCINT2:
             gpio.pin_change(c, action - Action.PCINT0, entry >> 8)
+        case Action.RXD:
+            usart.rxd_edge(c, now)
+        case Action.COMPARATOR:
+            analog_comparator.synchronised(c, entry >> 8, now)
+        case _:
+            pass
+
+
+@kernel
+def _clocked_edge(c: ChipRow, action: int, now: int) -> None:
+    """Act on an edge that only a running clk_IO sees; ``gpio.clock_returns`` sees to the others."""
+    if c.asleep > analog_comparator.IDLE_SLEEP:
+        if action >= Action.T0_FALL:
+            c.slept_edges ^= 1 if action < Action.T1_FALL else 2
+        return
+    match action:
+        case Action.ICP_FALL | Action.ICP_RISE:
+            c.capture_level = action - Action.ICP_FALL
+            timer1.capture_edge(c, c.capture_level, now)
         case Action.T0_FALL:
             timer_unit.external_clock(c, 0, timer_unit.EXTERNAL_FALLING, now)
         case Action.T0_RISE:
             timer_unit.external_clock(c, 0, timer_unit.EXTERNAL_RISING, now)
         case Action.T1_FALL:
             timer_unit.external_clock(c, 1, timer_unit.EXTERNAL_FALLING, now)
-        case Action.T1_RISE:
-            timer_unit.external_clock(c, 1, timer_unit.EXTERNAL_RISING, now)
-        case Action.ICP_FALL | Action.ICP_RISE:
-            c.capture_level = action - Action.ICP_FALL
-            if not int(c.memory[ACSR]) & analog_comparator.ACIC:
-                timer1.capture_edge(c, c.capture_level, now)
-        case Action.RXD:
-            usart.rxd_edge(c, now)
         case _:
-            pass
+            timer_unit.external_clock(c, 1, timer_unit.EXTERNAL_RISING, now)

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from avrswarm.chip.peripherals import adc, clock, spi, timer_unit, twi, usart
+from avrswarm.chip.peripherals import (
+    adc,
+    analog_comparator,
+    clock,
+    gpio,
+    spi,
+    timer_unit,
+    twi,
+    usart,
+)
 from avrswarm.chip.registers import ADCSRA, EIMSK, SMCR
 from avrswarm.chip.schedule import update_next_event
 from avrswarm.chip.state import NEVER, ChipRow, Source
@@ -73,6 +82,8 @@ def wake(c: ChipRow, boundary: int) -> int:
             timer_unit.schedule(c, timer)
         adc.schedule(c)
         usart.schedule(c)
+        gpio.clock_returns(c, resumed)
+        analog_comparator.update(c, resumed)
         update_next_event(c)
     return resumed + WAKE_HALT_CYCLES
 

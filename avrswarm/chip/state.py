@@ -24,9 +24,9 @@ EEPROM_SIZE = 0x400
 PAGE_WORDS = 64
 LOG_SIZE = 64
 REPORT_SIZE = 8
-DELAYED_SIZE = 24
-"""Pin edges on their way at once: 9 of PCINT (3 ports, 3 cycles), 4 of INT0/1, 6 of T0/T1, 3 of
-ICP1, 1 of RXD."""
+DELAYED_SIZE = 26
+"""Edges on their way at once: 9 of PCINT (3 ports, 3 cycles), 4 of INT0/1, 6 of T0/T1, 3 of the
+capture unit, 1 of RXD, 2 of the comparator."""
 LOOP_BYTES = 40
 NATIVE_SIZE = 20
 
@@ -56,7 +56,7 @@ class Tape(IntEnum):
     """Kinds of stimulus; a tape row is (cycle or world time, kind, first value, second value)."""
 
     PIN = 0  # value = 8 x port + bit, level 0, 1 or 2 (= not driven)
-    ADC = 1  # value = channel, microvolts
+    ADC = 1  # value = channel, or 16, 17 for AIN0, AIN1; microvolts
     ACO = 2  # value = comparator output after its synchroniser
     PULSE = 3  # value = comparator output; microvolts: ADC0 in bits 0-31, ADC1 in bits 32-63
 
@@ -156,6 +156,7 @@ class ChipRow:
     suspended_sreg: int
     suspended_registers: Annotated[NDArray[np.uint8], (32,)]
     report_count: int
+    reports_lost: int  # 1: there were more places than fit
     reports: Annotated[NDArray[np.int64], (REPORT_SIZE, 4)]  # kind, cycle, pc, address
     log_count: int
     log: Annotated[Numbers, (LOG_SIZE,)]
@@ -187,7 +188,8 @@ class ChipRow:
     logged_pins: Annotated[Numbers, (3,)]  # pins whose changes go to the log
     delayed_count: int
     delayed: Annotated[Numbers, (DELAYED_SIZE,)]  # cycle << 16 | action
-    capture_level: int  # ICP1 behind synchroniser and noise canceler
+    capture_level: int  # source of the capture unit behind synchroniser and noise canceler
+    slept_edges: int  # T0, T1 (bits 0, 1): level changed while clk_IO stood still
     int_flags: int  # EIFR
     pcint_flags: int  # PCIFR
 
@@ -214,6 +216,7 @@ class ChipRow:
     noise_key: int
     ain_microvolts: Annotated[Numbers, (2,)]  # AIN0, AIN1, used with band gap or multiplexer
     comparator_input: int  # outside source, while neither band gap nor multiplexer is chosen
+    comparator_level: int  # the same before the synchroniser, of whatever is chosen
     comparator_output: int  # ACO
     comparator_flag: int  # ACI
 

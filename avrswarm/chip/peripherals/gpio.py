@@ -11,6 +11,7 @@ from enum import IntEnum
 from avrswarm.chip.interrupts import set_request
 from avrswarm.chip.peripherals import adc
 from avrswarm.chip.registers import (
+    ACSR,
     DDRB,
     DIDR0,
     DIDR1,
@@ -40,12 +41,13 @@ NOISE_CANCELER_DELAY = 4
 
 _PULL_UP_DISABLE = 0x10  # MCUCR.PUD
 _NOISE_CANCELER = 0x80  # TCCR1B.ICNC1
+_ACIC = 0x04  # ACSR.ACIC: the comparator is the capture unit's source
 
 
 class Action(IntEnum):
     """What a synchronised pin edge does when it arrives.
 
-    Bits 8 up say more: the pins that changed (PCINT), or the new level (INT). Lower numbers act
+    Bits 8 up say more: the pins that changed (PCINT), or the new level. Lower numbers act
     first when edges arrive at once: a capture takes the count before T1 moves it.
     """
 
@@ -61,6 +63,7 @@ class Action(IntEnum):
     T1_FALL = 9
     T1_RISE = 10
     RXD = 11
+    COMPARATOR = 12
 
 
 @kernel
@@ -72,12 +75,13 @@ def log(c: ChipRow, cycle: int, kind: int, value: int) -> None:
 
 
 @kernel
-def _delay(c: ChipRow, cycle: int, action: int) -> None:
+def delay(c: ChipRow, cycle: int, action: int) -> None:
     """Let an edge act at ``cycle``, when it has come through its synchroniser."""
     entry = cycle << 16 | action
     for place in range(c.delayed_count):
-        if (c.delayed[place] ^ entry) & ~0xFF00 == 0:  # more pins of the port at the same edge
-            c.delayed[place] |= entry
+        if (c.delayed[place] ^ entry) & ~0xFF00 == 0:  # a second cause at the same edge
+            is_pin_change = Action.PCINT0 <= action & 0xFF <= Action.PCINT2
+            c.delayed[place] = entry | (c.delayed[place] if is_pin_change else 0)
             return
     if c.delayed_count == DELAYED_SIZE:
         return
@@ -171,9 +175,9 @@ def refresh(c: ChipRow, port: int, edge: int) -> None:
     if changed & listened(c, port):
         _send(c, port, changed, new, edge, edge)
     if port == D and changed & 0x01:
-        _delay(c, edge, Action.RXD)
-    elif port == B and changed & 0x01:
-        _capture_pin(c, new & 1, edge)
+        delay(c, edge, Action.RXD)
+    elif port == B and changed & 0x01 and not int(c.memory[ACSR]) & _ACIC:
+        send_to_capture(c, new & 1, edge)
 
 
 @kernel
@@ -201,26 +205,29 @@ def _send(c: ChipRow, port: int, changed: int, level: int, edge: int, after: int
     """Send changes at ``edge`` of listened pins on their way, if they arrive ``after`` a cycle."""
     changed &= listened(c, port)
     if changed & int(c.memory[PCMSK0 + port]) and edge + PCINT_DELAY > after:
-        _delay(c, edge + PCINT_DELAY, Action.PCINT0 + port | changed << 8)
+        delay(c, edge + PCINT_DELAY, Action.PCINT0 + port | changed << 8)
     if port != D:
         return
     if edge + INT_DELAY > after:
         for number in range(2):
             if changed & 4 << number:
                 new = level >> (2 + number) & 1
-                _delay(c, edge + INT_DELAY, Action.INT0 + number | new << 8)
+                delay(c, edge + INT_DELAY, Action.INT0 + number | new << 8)
     if edge + TIMER_PIN_DELAY > after:
         if changed & 0x10:
-            _delay(c, edge + TIMER_PIN_DELAY, Action.T0_RISE if level & 0x10 else Action.T0_FALL)
+            delay(c, edge + TIMER_PIN_DELAY, Action.T0_RISE if level & 0x10 else Action.T0_FALL)
         if changed & 0x20:
-            _delay(c, edge + TIMER_PIN_DELAY, Action.T1_RISE if level & 0x20 else Action.T1_FALL)
+            delay(c, edge + TIMER_PIN_DELAY, Action.T1_RISE if level & 0x20 else Action.T1_FALL)
 
 
 @kernel
-def _capture_pin(c: ChipRow, level: int, edge: int) -> None:
-    """Send an edge of ICP1 on its way; the noise canceler wants four equal samples (DS 16.6.2)."""
+def send_to_capture(c: ChipRow, level: int, edge: int) -> None:
+    """Send an edge of ICP1 or of the comparator on its way to the capture unit.
+
+    The noise canceler wants four equal samples (DS 16.6.2).
+    """
     if not int(c.memory[TCCR1B]) & _NOISE_CANCELER:
-        _delay(c, edge + CAPTURE_DELAY, Action.ICP_FALL + level)
+        delay(c, edge + CAPTURE_DELAY, Action.ICP_FALL + level)
         return
     filtered = c.capture_level
     kept = 0
@@ -238,7 +245,22 @@ def _capture_pin(c: ChipRow, level: int, edge: int) -> None:
     c.delayed_count = kept
     _look_for_next(c)
     if level != filtered:
-        _delay(c, edge + CAPTURE_DELAY + NOISE_CANCELER_DELAY, Action.ICP_FALL + level)
+        delay(c, edge + CAPTURE_DELAY + NOISE_CANCELER_DELAY, Action.ICP_FALL + level)
+
+
+@kernel
+def clock_returns(c: ChipRow, edge: int) -> None:
+    """Send edges on their way that happened while clk_IO stood still, which it did to ``edge``."""
+    level = c.pin_level[B] & 1
+    if level != c.capture_level and not int(c.memory[ACSR]) & _ACIC:
+        send_to_capture(c, level, edge)
+    if c.slept_edges & 1:
+        rises = c.pin_level[D] & 0x10
+        delay(c, edge + TIMER_PIN_DELAY, Action.T0_RISE if rises else Action.T0_FALL)
+    if c.slept_edges & 2:
+        rises = c.pin_level[D] & 0x20
+        delay(c, edge + TIMER_PIN_DELAY, Action.T1_RISE if rises else Action.T1_FALL)
+    c.slept_edges = 0
 
 
 @kernel
