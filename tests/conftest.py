@@ -6,12 +6,18 @@ import shutil
 import pytest
 from hypothesis import settings
 
+from . import seeds
+
 settings.register_profile(
     "avrswarm", deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True
 )
 settings.load_profile("avrswarm")
 
-TOOLS = {"needs_avr_gcc": "avr-gcc", "needs_simavr": "simavr"}
+TOOLS = {"needs_avr_gcc": "avr-gcc", "needs_simavr": "simavr", "needs_ffmpeg": "ffmpeg"}
+
+
+def pytest_report_header():
+    return seeds.header()
 
 
 def pytest_collection_modifyitems(items):

@@ -1,3 +1,4 @@
+import hashlib
 import json
 import os
 import subprocess
@@ -9,8 +10,10 @@ from avrswarm import cli
 from avrswarm.errors import ChipFault
 from tests.program.firmware import compile_firmware
 from tests.program.records import END, data, write_hex
+from tests.reference import assemble as asm
 
 RJMP_SELF = b"\xff\xcf"
+RJMP_WORDS = [0xCFFF]
 
 
 def run(*arguments, capfd):
@@ -176,6 +179,107 @@ class TestExec:
         code, _, messages = run("exec", loop, "--vcd", tmp_path / "no" / "x.vcd", capfd=capfd)
         assert code == 3
         assert "cannot be written" in messages
+
+
+def hex_of(folder, *parts, name="program.hex"):
+    """An Intel HEX file of assembled instructions."""
+    words = [word for part in parts for word in part]
+    content = b"".join(word.to_bytes(2, "little") for word in words)
+    lines = [data(place, content[place : place + 16]) for place in range(0, len(content), 16)]
+    return write_hex(folder, *lines, END, name=name)
+
+
+SEND_HI = [
+    *asm.ldi(16, 0x08), *asm.sts(asm.UCSR0B, 16),  # TXEN
+    *asm.ldi(16, ord("H")), *asm.sts(asm.UDR0, 16), *asm.ldi(16, ord("i")), *asm.sts(asm.UDR0, 16),
+]  # fmt: skip
+
+
+class TestExecOptions:
+    """What each option does, with programs that show it."""
+
+    def test_until_address(self, tmp_path, capfd):
+        path = hex_of(tmp_path, asm.nop() * 5, RJMP_WORDS)
+        code, output, _ = run("exec", path, "--until", "0x6", "--json", capfd=capfd)
+        found = json.loads(output)
+        assert (code, found["stop"], found["pc"], found["cycles"]) == (0, "breakpoint", 6, 3)
+
+    def test_serial_port_on_the_screen_and_in_a_file(self, tmp_path, capfd):
+        path = hex_of(tmp_path, SEND_HI, RJMP_WORDS)
+        code, output, messages = run("exec", path, "--max-cycles", 1000, "--uart", "-", capfd=capfd)
+        assert (code, output) == (0, "Hi")
+        assert "uart     2 bytes sent" in messages
+        file = tmp_path / "sent"
+        _, output, _ = run(
+            "exec", path, "--max-cycles", 1000, "--uart", file, "--json", capfd=capfd
+        )
+        assert file.read_bytes() == b"Hi"
+        assert json.loads(output)["uart"] == "Hi"
+        _, output, _ = run("exec", path, "--uart", "-", "--json", capfd=capfd)
+        assert json.loads(output)["uart"] == "Hi"  # nothing but one object
+
+    def test_eeprom(self, tmp_path, capfd):
+        read = [*asm.ldi(16, 7), *asm.out(asm.EEARL, 16), *asm.sbi(asm.EECR, 0)]
+        path = hex_of(tmp_path, read, asm.in_(20, asm.EEDR), RJMP_WORDS)
+        content = write_hex(tmp_path, data(7, b"\x5a"), END, name="x.eep")
+        for options, expected in (([], 0xFF), (["--eeprom", content], 0x5A)):
+            _, output, _ = run("exec", path, "--json", *options, capfd=capfd)
+            assert json.loads(output)["registers"][20] == expected
+
+    def test_seed(self, loop, capfd):
+        def sram(*options):
+            _, output, _ = run("exec", loop, "--json", "--max-cycles", 9, *options, capfd=capfd)
+            return json.loads(output)["sram_sha256"]
+
+        assert sram() == hashlib.sha256(bytes(2048)).hexdigest()
+        assert sram("--seed", 1) == sram("--seed", 1) != sram("--seed", 2)
+
+    def test_reports_and_strict(self, tmp_path, capfd):
+        stray = [*asm.ldi(16, 9), *asm.lds(17, 0x1234), *asm.dec(16), *asm.brne(-4)]
+        path = hex_of(tmp_path, stray, RJMP_WORDS)
+        code, _, messages = run("exec", path, "--max-cycles", 1000, capfd=capfd)
+        assert code == 0
+        (line,) = messages.splitlines()  # nine times, one place
+        assert "read beyond SRAM" in line
+        assert "address 0x1234 at cycle 2, pc 0x0002" in line
+        assert "lds r17, 0x1234" in line
+        code, output, messages = run("exec", path, "--strict", "--json", capfd=capfd)
+        assert code == 4
+        assert json.loads(output)["stop"] == "fault"
+        assert "read beyond SRAM" in messages
+
+    def test_more_places_than_are_kept(self, tmp_path, capfd):
+        path = hex_of(tmp_path, asm.lds(17, 0x1234) * 9, RJMP_WORDS)
+        _, _, messages = run("exec", path, "--max-cycles", 100, capfd=capfd)
+        assert len(messages.splitlines()) == 9
+        assert messages.endswith("more such places were met than are kept\n")
+
+    def test_trace_and_registers_in_waveforms(self, tmp_path, capfd):
+        start = [*asm.ldi(16, 1), *asm.out(asm.TCCR0B, 16), *asm.out(asm.DDRB, 16)]
+        path = hex_of(tmp_path, start, asm.out(asm.PORTB, 16), RJMP_WORDS)
+        vcd = tmp_path / "pins.vcd"
+        code, output, _ = run(
+            *("exec", path, "--trace", "-", "--vcd", vcd, "--vcd-regs", "TCNT0, ocr0a"),
+            *("--max-cycles", 10),
+            capfd=capfd,
+        )
+        assert code == 0
+        first, *_ = output.splitlines()
+        assert first.split() == ["0", "0000", "0x0000", "ldi", "r16,", "0x01", "r16=01"]
+        assert len(output.splitlines()) == 7
+        text = vcd.read_text()
+        names = {line.split()[4] for line in text.splitlines() if line.startswith("$var")}
+        assert {"PB0", "PD7", "TCNT0", "OCR0A"} <= names
+        code, _, messages = run("exec", path, "--vcd", vcd, "--vcd-regs", "TCNT9", capfd=capfd)
+        assert code == 2
+        assert "TCNT9" in messages
+
+    @pytest.mark.needs_avr_gcc
+    def test_trace_names_functions(self, tmp_path, capfd):
+        elf = compile_firmware(tmp_path)
+        _, output, _ = run("exec", elf, "--trace", "-", "--max-cycles", 2000, capfd=capfd)
+        places = {line.split()[2] for line in output.splitlines()}
+        assert {"main", "__vectors"} <= {place.partition("+")[0] for place in places}
 
 
 @pytest.mark.needs_avr_gcc

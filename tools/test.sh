@@ -5,9 +5,9 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source tools/environment.sh
 
-# Tests compile firmware with avr-gcc and compare with simavr.
+# Tests compile firmware with avr-gcc, compare with simavr and make films with ffmpeg.
 missing=()
-for package in gcc-avr avr-libc binutils-avr simavr libsimavr-dev libelf-dev gcc libc6-dev; do
+for package in gcc-avr avr-libc binutils-avr simavr libsimavr-dev libelf-dev gcc libc6-dev ffmpeg; do
     dpkg-query --show --showformat='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
 done
 if [ ${#missing[@]} -eq 0 ] || apt_install "${missing[@]}"; then

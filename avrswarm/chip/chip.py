@@ -571,11 +571,16 @@ class Chip:
         self._add_to_tape(rows)
 
     def uart_send(self, content: bytes, baud: float = 38_400, at: int | None = None) -> int:
-        """Shift 8N1 frames into RXD (PD0) from now or ``at`` on; return the cycle they end."""
+        """Shift 8N1 frames into RXD (PD0) from now or ``at`` on; return the cycle they end.
+
+        A line that is low now first idles for a bit: a start bit is an edge.
+        """
         bit_cycles = self.clock_hz / baud
         start = float(self.cycle if at is None else at)
         rows = [(round(start), int(Tape.PIN), 16, 1)]
         level = 1
+        if not self.pin("PD0"):
+            start += bit_cycles
         for byte in content:
             for bit in [0, *((byte >> n) & 1 for n in range(8)), 1]:
                 if bit != level:

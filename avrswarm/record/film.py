@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +101,7 @@ def _write_video(pictures: Iterator[Picture], fps: float, path: Path, ffmpeg: st
         assert process.stdin is not None
         assert process.stderr is not None
         try:
-            for picture in (first, *pictures):
+            for picture in chain((first,), pictures):  # one at a time: they share their memory
                 process.stdin.write(np.ascontiguousarray(picture[:height, :width]).tobytes())
             process.stdin.close()
         except BrokenPipeError:

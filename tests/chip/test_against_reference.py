@@ -8,19 +8,15 @@ failure prints its seed; to look at one alone:
         tests/chip/test_against_reference.py
 """
 
-import os
-
 import pytest
 
 from tests.reference import assemble as asm
 from tests.reference.generate import Case, generate
 from tests.reference.rows import ROWS
+from tests.seeds import REFERENCE_SEEDS
 
 from . import former_faults, waiting_programs
 from .lockstep import compare, make_chip
-
-FIRST = int(os.environ.get("AVRSWARM_REFERENCE_FIRST_SEED", "0"))
-SEEDS = int(os.environ.get("AVRSWARM_REFERENCE_SEEDS", "60"))
 
 
 class ChipView:
@@ -59,12 +55,12 @@ def test_row(check):
     check(ChipView)
 
 
-@pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
+@pytest.mark.parametrize("seed", REFERENCE_SEEDS)
 def test_random_program(seed):
     compare(generate(seed))
 
 
-@pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS // 5))
+@pytest.mark.parametrize("seed", REFERENCE_SEEDS[: len(REFERENCE_SEEDS) // 5])
 def test_waiting_program(seed):
     """Long delays and polling at slow clocks: what idle skipping jumps over."""
     compare(generate(seed, cycles=60_000, themes=WAITING[seed % len(WAITING)]))

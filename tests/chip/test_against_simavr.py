@@ -5,10 +5,10 @@ Registers, SREG, SP, PC, all of SRAM and the cycle count must be equal at every 
 simavr 1.6 is known to get wrong is listed in tests/oracle/simavr.py and is not generated; nothing
 is compared loosely.
 
-The seeds are part of the test names.  AVRSWARM_SEED=12345 runs other random programs.
+The seeds are part of the test names and stand in the header of a run.  AVRSWARM_SEED=12345 runs
+other random programs.
 """
 
-import os
 from itertools import pairwise
 
 import numpy as np
@@ -18,14 +18,13 @@ from avrswarm import Chip, load_program
 from avrswarm.program import Program
 from tests.oracle import compiled, simavr
 from tests.oracle.random_program import INSTRUCTIONS, random_program
+from tests.seeds import SIMAVR_SEEDS
 
 pytestmark = [
     pytest.mark.needs_simavr,
     pytest.mark.skipif(bool(simavr.missing()), reason=simavr.missing() or "present"),
 ]
 
-FIRST_SEED = int(os.environ.get("AVRSWARM_SEED", "328"))
-SEEDS = range(FIRST_SEED, FIRST_SEED + 16)
 INSTRUCTIONS_PER_SEED = 12_000  # 192 000 in all
 
 
@@ -79,24 +78,25 @@ def first_difference(flash: bytes, count: int) -> str:
 
 def test_random_programs_contain_every_instruction():
     executed = set()
-    for seed in SEEDS:
+    for seed in SIMAVR_SEEDS:
         program = random_program(seed)
         trace = simavr.run(program.flash, every=1, count=3000)
         executed |= {program.placed[int(pc) // 2] for pc in trace["pc"]}
     assert executed == INSTRUCTIONS
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", SIMAVR_SEEDS)
 def test_random_instructions(seed):
     # close together: in random code a wrong value is often overwritten after a few instructions
     checkpoints = compare(random_program(seed).flash, every=3, count=INSTRUCTIONS_PER_SEED)
     assert checkpoints[-1]["instruction"] == INSTRUCTIONS_PER_SEED
+    assert INSTRUCTIONS_PER_SEED * len(SIMAVR_SEEDS) >= 100_000
 
 
 @pytest.mark.jit_off
 def test_random_instructions_single_stepped():
     """`step` ends where `run` ends; 1500 instructions one by one."""
-    flash = random_program(FIRST_SEED).flash
+    flash = random_program(SIMAVR_SEEDS[0]).flash
     assert first_difference(flash, 1500).startswith("no difference")
 
 

@@ -1,6 +1,9 @@
 """Pictures and films are drawn for every kind of run, and show what belongs there."""
 
 import shutil
+import subprocess
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -165,12 +168,29 @@ def test_a_gif(tmp_path):
         assert image.info["duration"] == 80
 
 
-@pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is not installed")
+@pytest.mark.needs_ffmpeg
 def test_a_video(tmp_path):
     run = record(tmp_path / "run", **STAGE)
     path = film.make_film(run)
     assert path == tmp_path / "run" / "film.mp4"
     assert path.read_bytes()[4:8] == b"ftyp"
+    wanted = run.info["scene"]["record"]
+    last = Tracks.of(run).times_s[-1]
+    images = list(video_frames(path))
+    assert len(images) == int(last * wanted["film_fps"] / wanted["film_speed"] + 1e-6) + 1
+    changed = np.abs(images[0].astype(int) - images[-1]).max(axis=2) > 40
+    assert 0.0005 < changed.mean() < 0.2  # robots and the clock have moved, the rest stands
+
+
+def video_frames(path):
+    """The pictures of a video, as ffmpeg shows them."""
+    with tempfile.TemporaryDirectory() as folder:
+        pattern = str(Path(folder) / "%04d.png")
+        command = ["ffmpeg", "-loglevel", "error", "-i", path, "-fps_mode", "passthrough", pattern]
+        subprocess.run(command, check=True)
+        for image in sorted(Path(folder).iterdir()):
+            with Image.open(image) as opened:
+                yield np.asarray(opened.convert("RGB"))
 
 
 def test_without_ffmpeg_there_is_a_gif(tmp_path, monkeypatch):
@@ -181,7 +201,7 @@ def test_without_ffmpeg_there_is_a_gif(tmp_path, monkeypatch):
         film.make_film(run, tmp_path / "film.mp4")
 
 
-@pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is not installed")
+@pytest.mark.needs_ffmpeg
 def test_a_film_that_cannot_be_written(tmp_path):
     run = record(tmp_path / "run", steps=50)
     with pytest.raises(RecordError, match="ffmpeg failed"):
