@@ -557,6 +557,13 @@ def calibrate_distance(
     show_default=True,
     help="How long each motion is measured.",
 )
+@click.option(
+    "--trial-s",
+    type=click.FloatRange(0.2, 60),
+    default=1.0,
+    show_default=True,
+    help="How long each trial of a search takes; noisy motion wants longer ones.",
+)
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), metavar="N", help="Another seed.")
 @_SET
 @click.option("--out", metavar="DIR", type=click.Path(), help="A new or empty folder for results.")
@@ -570,6 +577,7 @@ def calibrate_motors(
     turn_deg_s: float,
     speed_mm_s: float,
     seconds: float,
+    trial_s: float,
     seed: int | None,
     overrides: tuple[str, ...],
     out: str | None,
@@ -599,7 +607,9 @@ def calibrate_motors(
         robots, firmware=firmware, scene=scene, overrides=overrides, seed=seed, kind=kind
     )
     wanted = study.Wanted(turn_deg_s, speed_mm_s)
-    found = study.study_motors(world, robots, wanted, kind=kind, fit=fit, seconds=seconds)
+    found = study.study_motors(
+        world, robots, wanted, kind=kind, fit=fit, seconds=seconds, trial_s=trial_s
+    )
     folder = make_folder(None if out is None else Path(out), "calibrate-motors")
     files = study.write_study(found, folder)
     if as_json:

@@ -38,6 +38,7 @@ from avrswarm.scene.columns import read_columns
 from avrswarm.study.distance_faults import Finding, Tables, examine_readings, examine_tables
 from avrswarm.study.distance_fit import fit_table
 from avrswarm.study.listening_chip import ESTIMATE, ListeningChip, Method
+from avrswarm.swarm.window import PULSE_NOISE_REACH
 from avrswarm.world.optics import LIMIT_COUNTS, amplitudes
 
 FIRST_MM, LAST_MM, STEP_OF_STUDY_MM = 33.0, 140.0, 2.5
@@ -47,6 +48,7 @@ LAST_COUNT = 1023
 SENDER_UID = 1
 LEAST_ARRIVED = 10
 """After so many messages without any estimate something else is wrong."""
+LEAST_PULSES = 26  # of a message, all zero
 MOST_ROWS = 20  # of the printed table of distances
 
 Floats = NDArray[np.float64]
@@ -461,13 +463,13 @@ def _never(program: Program, method: Method) -> str:
 
 
 def model_readings(
-    scene: Scene, subject: Subject, distance_mm: Floats, draw: int, pulses: int = 1
+    scene: Scene, subject: Subject, distance_mm: Floats, draw: int, pulses: int = LEAST_PULSES
 ) -> Readings:
     """Return what the scene's light gives at these distances, message by message.
 
     Every message comes from another robot of the scene's kind: LEDs differ by
-    ``optics.transmit_spread_percent``. ``draw`` says which set of noise is taken; a message arrives
-    if the faintest of its ``pulses`` does.
+    ``optics.transmit_spread_percent``. ``draw`` says which set of noise is taken. High gain is read
+    at the first pulse of a message, low gain at the second, and it arrives if all ``pulses`` do.
     """
     light, count, seed = scene.optics, len(distance_mm), scene.scene.seed
 
@@ -479,18 +481,20 @@ def model_readings(
     counts *= led_power()[subject.map.used_tx_mask]
     counts *= np.maximum(1 + light.transmit_spread_percent / 100 * noise(1), 0.0)
     counts *= np.maximum(1 + light.amplitude_noise_percent / 100 * noise(2), 0.0)
-    high = np.empty(count)
-    fill_high_gain(counts, high)
+    limit = LIMIT_COUNTS * subject.threshold_gain
+    deviation = light.pulse_noise_percent / 100 * limit
+    matters = np.abs(counts - limit) < PULSE_NOISE_REACH * deviation
+    each = deviation * noise(6, pulses).reshape(count, pulses) * matters[:, None]
+    each += counts[:, None]
     chance = draw_uniform(seed, Stream.OPTICS, count, draw << 8 | 3)
     lost = chance < light.message_loss_percent / 100
-    limit = LIMIT_COUNTS * subject.threshold_gain
-    faintest = noise(6, pulses).reshape(count, pulses).min(axis=1)
-    faintest = counts + light.pulse_noise_percent / 100 * limit * faintest
+    high = np.empty(count)
+    fill_high_gain(np.maximum(each[:, 0], 0.0), high)
     return Readings(
         distance_mm,
-        _adc(counts + light.adc_noise_counts * noise(4)),
+        _adc(each[:, 1] + light.adc_noise_counts * noise(4)),
         _adc(high + light.adc_noise_counts * noise(5)),
-        (faintest >= limit) & ~lost,
+        (each.min(axis=1) >= limit) & ~lost,
     )
 
 

@@ -28,7 +28,7 @@ from rich.table import Table
 from avrswarm.errors import ProgramError, UsageError
 from avrswarm.program.hexfile import write_hex
 from avrswarm.robot.eeprom_map import EepromMap
-from avrswarm.scene import Scene, read_scene, scene_of
+from avrswarm.scene import Scene, find_firmware, read_scene, scene_of
 from avrswarm.scene.columns import read_columns
 from avrswarm.scene.model import Command
 from avrswarm.swarm.simulation import Simulation
@@ -53,6 +53,7 @@ LEAST_MM_S, LEAST_DEG_S = 0.3, 0.5
 MOST_DUTY = 90
 """The library's header says not to run motors above this for long."""
 ERASED_DUTY = 255
+LAST_UID = 0xFFFE  # 0xFFFF is an erased one
 FIRST_STEP = 4  # of a search; doubled until the wanted rate lies between two trials
 VEER_DEG_S = 2.0
 RATE_TOLERANCE = 0.1
@@ -188,7 +189,7 @@ def read_motor_table(path: Path) -> list[Robot]:
     robots: dict[int, Robot] = {}
     for row in range(len(columns["uid"])):
         for name in names:
-            value, most = columns[name][row], 0xFFFF if name == "uid" else 0xFF
+            value, most = columns[name][row], LAST_UID if name == "uid" else 0xFF
             if not (0 <= value <= most and value == int(value)):
                 raise ProgramError(
                     f"{path}: row {row + 2}, {name}: {value:g} is not a whole number up to {most}"
@@ -397,11 +398,12 @@ def gather_scene(
     if scene is not None:
         given = read_scene(scene)
         content = given.model_dump(mode="json", include={"world", "spread", "motion", "scene"})
+    binary = str(find_firmware(firmware, Path()))
     columns = math.ceil(math.sqrt(len(robots)))
     content["robots"] = [
         {
             "name": f"robot-{robot.uid}",
-            "firmware": firmware,
+            "firmware": binary,
             "placement": {
                 "kind": "at",
                 "points_mm": [
@@ -428,13 +430,17 @@ def study_motors(
     kind: Kind = "drawn",
     fit: bool = False,
     seconds: float = MEASURE_S,
+    trial_s: float = TRIAL_S,
 ) -> MotorStudy:
-    """Measure every motion of every robot, and find better values if wanted."""
+    """Measure every motion of every robot, and find better values if wanted.
+
+    Motions are measured for ``seconds``, each trial of the search for ``trial_s``.
+    """
     measured = _measured(scene, robots, kind, seconds)
     fitted = []
     if fit:
         session = Session(scene, robots, kind)
-        found = _search(session, robots, wanted)
+        found = _search(session, robots, wanted, trial_s)
         images = session.save([values for values, _ in found])
         for robot, (values, trials), image in zip(robots, found, images, strict=True):
             kept = EepromMap.unpack(image)
@@ -476,7 +482,7 @@ def _measured(
 
 
 def _search(
-    session: Session, robots: Sequence[Robot], wanted: Wanted
+    session: Session, robots: Sequence[Robot], wanted: Wanted, trial_s: float
 ) -> list[tuple[MotorValues, int]]:
     """Let every robot search at its own pace; return values and how many trials they took."""
     searches = {n: find_values(robot.values, wanted) for n, robot in enumerate(robots)}
@@ -484,7 +490,7 @@ def _search(
     count = dict.fromkeys(searches, 0)
     found: dict[int, MotorValues] = {}
     while trials:
-        for number, motion in session.run(trials, TRIAL_S).items():
+        for number, motion in session.run(trials, trial_s).items():
             count[number] += 1
             try:
                 trials[number] = searches[number].send(motion)

@@ -50,9 +50,7 @@ def _rounds(study: DistanceStudy) -> list[tuple[str, str, list[Outcome]]]:
 def _draw_estimates(axes: Axes, study: DistanceStudy) -> None:
     last = max(float(outcome.sent.distance_mm.max()) for outcome in study.outcomes)
     axes.plot([30, last], [30, last], color=QUIET, lw=0.8, zorder=1)
-    axes.annotate(
-        "true", (last, last), (-4, 4), textcoords="offset points", ha="right", color=QUIET
-    )
+    axes.text(last, last - 6, "true", color=QUIET, ha="right", va="top")
     for label, colour, outcomes in _rounds(study):
         distance = np.concatenate([o.sent.distance_mm[o.estimated] for o in outcomes])
         estimate = np.concatenate([o.estimate_mm[o.estimated] for o in outcomes])
@@ -85,14 +83,14 @@ def _draw_errors(axes: Axes, study: DistanceStudy) -> None:
                     distance, bias - spread, bias + spread, color=colour, alpha=0.18, lw=0
                 )
         rms = np.sqrt(np.mean(np.concatenate([_errors(o) for o in outcomes]) ** 2))
-        axes.plot([], [], color=colour, lw=1.3, label=f"{label}, rms {rms:.1f} mm")
+        axes.plot([], [], color=colour, lw=1.3, label=f"{label}\nrms {rms:.1f} mm")
     limit = 1.15 * float(np.percentile(bounds, 95))
     axes.set_ylim(-limit, limit)
     axes.axvspan(*CALIBRATED_MM, color="#000000", alpha=0.04, lw=0, zorder=0)
     axes.set_xlabel("true distance (mm)")
     axes.set_ylabel("bias ± spread (mm)")
     axes.set_title("b  error; band of ±2 mm", loc="left")
-    axes.legend(loc="lower right")
+    axes.legend(loc="lower right", handlelength=1.2)
 
 
 def _errors(outcome: Outcome) -> Any:
@@ -128,7 +126,7 @@ def _draw_readings(axes: Axes, study: DistanceStudy) -> None:
     axes.set_xlabel("true distance (mm)")
     axes.set_ylabel("reading (ADC counts)")
     axes.set_title("c  readings and tables", loc="left")
-    axes.legend(loc="lower left", bbox_to_anchor=(0.02, 0.24), ncols=2)
+    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 0.24), ncols=2, columnspacing=1.0)
 
 
 def _draw_failures(axes: Axes, study: DistanceStudy) -> None:

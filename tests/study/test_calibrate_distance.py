@@ -21,13 +21,14 @@ from avrswarm.study.calibrate_distance import (
     gather,
     model_readings,
     study_distances,
+    subjects_of_scene,
     subjects_of_tables,
     with_measured,
 )
 from avrswarm.study.distance_fit import fit_table
 from avrswarm.study.listening_chip import Estimate, ListeningChip, Method
 from tests.firmware.bench import FIRMWARE
-from tests.swarm.scenes import group, make_scene
+from tests.swarm.scenes import group, make_scene, messages, run_and_listen
 
 MESSAGE = Message.make(0, b"\x01\0")
 EXAMPLE = EepromMap(uid=3)
@@ -96,6 +97,34 @@ def test_a_pair_in_the_world_says_the_same():
         chip = ListeningChip(program("distance_reporter"), subject.eeprom)
         alone = chip.hear(MESSAGE, int(reading.low[0]), int(reading.high[0]))
         assert tuple(int(word) for word in last.split()[1:]) == alone
+
+
+@pytest.mark.parametrize("distance", [60, 126])
+def test_noise_is_the_worlds(distance):
+    """Forty pairs in a simulation: readings scatter alike, and as many messages get through."""
+    rows = range(40)
+    scene = make_scene(
+        group("distance_reporter", *((distance, 400 * row) for row in rows)),
+        group("orbit_star", *((0, 400 * row) for row in rows)),
+        optics={"range_mm": 130.0},
+        arena={"shape": "open"},
+    )
+    simulation = Simulation(scene, threads=1)
+    sent, heard = run_and_listen(simulation, 3.0)
+    sent, heard = sent[sent["complete"] == 1], messages(heard)
+    heard = heard[heard["robot"] < len(rows)]
+    subjects = subjects_of_scene(scene, 80)[: len(rows)]
+    model = [
+        model_readings(scene, subject, np.full(20, float(distance)), number, pulses=27)
+        for number, subject in enumerate(subjects)
+    ]
+    arrives = np.concatenate([readings.arrives for readings in model])
+    low = np.concatenate([readings.low for readings in model])[arrives]
+    assert len(sent) > 400
+    assert arrives.mean() == pytest.approx(len(heard) / len(sent), abs=0.08)
+    assert low.mean() == pytest.approx(heard["low_gain"].mean(), abs=1)
+    noise = scene.optics.adc_noise_counts  # which what an ideal listener hears is without
+    assert low.std() == pytest.approx(np.hypot(heard["low_gain"].std(), noise), rel=0.2)
 
 
 def test_who_is_not_heard_in_the_world_does_not_arrive():

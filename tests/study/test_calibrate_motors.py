@@ -62,7 +62,8 @@ HEADER = "uid,turn_left,turn_right,straight_left,straight_right\n"
         (HEADER + "1,70,70.5,60,60\n", "row 2, turn_right: 70.5 is not a whole number"),
         (HEADER + "1,70,fast,60,60\n", "row 2, turn_right: 'fast' is not a number"),
         (HEADER + "1,70,70,60,60\n1,70,70,60,60\n", "row 3, uid: robot 1 is there already"),
-        (HEADER + "70000,70,70,60,60\n", "row 2, uid: 70000 is not a whole number up to 65535"),
+        (HEADER + "65535,70,70,60,60\n", "row 2, uid: 65535 is not a whole number up to 65534"),
+        (HEADER + "70000,70,70,60,60\n", "row 2, uid: 70000 is not a whole number up to 65534"),
     ],
 )
 def test_wrong_tables(content, words, tmp_path):
