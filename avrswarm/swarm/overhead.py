@@ -63,20 +63,20 @@ def _calibration(command: Command) -> bytes:
 def make_controller(scene: Scene, robots: int) -> Controller:
     """Return all pulses of the scene's commands in order of time; nobody is reached yet."""
     cycle_units = TIME_UNITS_PER_SECOND // CRYSTAL_HZ
-    times: list[int] = []
-    commands: list[int] = []
+    times = [np.zeros(0, np.int64)]
+    commands = [np.zeros(0, np.int64)]
     for number, command in enumerate(scene.controller):
-        pulses = pulse_cycles(message_of(command).pack())
+        pulses = np.array(pulse_cycles(message_of(command).pack()), np.int64)
         start = round(command.at_s * TIME_UNITS_PER_SECOND)
         frames = 1 + int(command.repeat_s * CRYSTAL_HZ) // REPEAT_CYCLES
-        for frame in range(frames):
-            begin = start + frame * REPEAT_CYCLES * cycle_units
-            times.extend(begin + cycle * cycle_units for cycle in pulses)
-            commands.extend([number] * len(pulses))
-    order = np.argsort(np.array(times, np.int64), kind="stable")
+        cycles = np.arange(frames, dtype=np.int64)[:, None] * REPEAT_CYCLES + pulses
+        times.append(start + cycles.ravel() * cycle_units)
+        commands.append(np.full(cycles.size, number, np.int64))
+    time = np.concatenate(times)
+    order = np.argsort(time, kind="stable")
     return Controller(
-        time=np.array(times, np.int64)[order],
-        command=np.array(commands, np.int64)[order],
+        time=time[order],
+        command=np.concatenate(commands)[order],
         reaches=np.zeros((max(1, len(scene.controller)), robots), np.uint8),
         counts=float(scene.optics.controller_counts),
     )
