@@ -29,7 +29,19 @@ def loop(tmp_path):
     return write_hex(tmp_path, data(0, RJMP_SELF), END)
 
 
-@pytest.mark.parametrize("command", [[], ["info"], ["disasm"], ["exec"], ["vars"]])
+@pytest.mark.parametrize(
+    "command",
+    [
+        [],
+        ["info"],
+        ["disasm"],
+        ["exec"],
+        ["vars"],
+        ["calibrate"],
+        ["calibrate", "distance"],
+        ["calibrate", "motors"],
+    ],
+)
 def test_help_has_an_example(command, capfd):
     code, output, _ = run(*command, "--help", capfd=capfd)
     assert code == 0

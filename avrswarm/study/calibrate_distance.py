@@ -467,9 +467,10 @@ def model_readings(
 ) -> Readings:
     """Return what the scene's light gives at these distances, message by message.
 
-    Every message comes from another robot of the scene's kind: LEDs differ by
-    ``optics.transmit_spread_percent``. ``draw`` says which set of noise is taken. High gain is read
-    at the first pulse of a message, low gain at the second, and it arrives if all ``pulses`` do.
+    Every message comes from another robot of the scene's kind, with the subject's ``tx_mask``; LEDs
+    differ by ``optics.transmit_spread_percent``. ``draw`` says which set of noise is taken. High
+    gain is read at the first pulse of a message, low gain at the second, and it arrives if all
+    ``pulses`` do.
     """
     light, count, seed = scene.optics, len(distance_mm), scene.scene.seed
 

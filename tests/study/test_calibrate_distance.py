@@ -166,6 +166,29 @@ def test_a_table_fitted_from_noisy_readings_is_within_2_mm():
     assert "not decreasing" in kinds[2]
 
 
+LOW, HIGH = LOW_GAIN_EXAMPLE, HIGH_GAIN_EXAMPLE
+
+
+@pytest.mark.parametrize(
+    ("kind", "low", "high"),
+    [
+        ("erased", (0xFFFF,) * 14, (0xFFFF,) * 14),
+        ("blank", (0,) * 14, HIGH),
+        ("not decreasing", (*LOW[:6], 220, *LOW[7:]), HIGH),
+        ("saturated", (1023, 1022, *LOW[2:]), HIGH),
+        ("crossing gains", LOW, (*HIGH[:12], 130, 120)),
+        ("out of reach", (1100, *LOW[1:]), HIGH),
+        ("discontinuity", tuple(round(0.9 * count) for count in LOW), HIGH),
+        ("misfit", tuple(round(0.85 * c) for c in LOW), tuple(round(0.85 * c) for c in HIGH)),
+    ],
+)
+def test_each_kind_of_broken_table_is_caught(kind, low, high):
+    broken = Subject("broken", EepromMap(low_gain=low, high_gain=high).pack())
+    found = study([broken], messages=3, fit=True)
+    assert kind in {one.kind for one in found.outcomes[0].findings if one.is_fault}
+    assert not any(finding.is_fault for finding in found.fitted[0].findings)
+
+
 def test_fit_follows_a_broken_line_exactly():
     distance = np.arange(33.0, 98.5, 0.5)
     table = np.array(LOW_GAIN_EXAMPLE)
