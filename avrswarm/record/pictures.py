@@ -225,7 +225,7 @@ def draw_leds(run: Run) -> Figure | None:
         below.set_ylim(bottom=0)
         below.grid(color="#e5e5e5")
         words = f"{rhythm.robots} robots blink every {rhythm.period_s:.2f} s"
-        below.text(0.99, 0.95, words, ha="right", va="top", transform=below.transAxes)
+        below.set_title(words, fontsize=9, loc="right")
     panels[-1].set_xlabel("simulated time (s)")
     return figure
 
