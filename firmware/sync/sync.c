@@ -49,28 +49,39 @@ void message_rx(message_t *msg, distance_measurement_t *dist)
     }
 }
 
+/* kilo_ticks has four bytes, read one by one. A tick in between, when the lowest one overflows,
+ * would make the time jump by 256 ticks and the robot blink at once.
+ */
+uint32_t now(void)
+{
+    cli();
+    uint32_t ticks = kilo_ticks;
+    sei();
+    return ticks;
+}
+
 void setup(void)
 {
     message.type = NORMAL;
     rand_seed(rand_hard());
-    last_flash = kilo_ticks - rand_soft() % PERIOD; /* start anywhere in the period */
+    last_flash = now() - rand_soft() % PERIOD; /* start anywhere in the period */
 }
 
 void loop(void)
 {
-    if (kilo_ticks - last_flash < this_period) {
+    if (now() - last_flash < this_period) {
         return;
     }
+    cli(); /* the interrupt compares messages with last_flash, and collects leads */
     last_flash = kilo_ticks;
-    this_period = PERIOD;
-    cli();
     int16_t sum = sum_of_leads;
     uint8_t count = leads;
     sum_of_leads = 0;
     leads = 0;
     sei();
+    this_period = PERIOD;
     if (count > 0) {
-        this_period = PERIOD - sum / count / 2;
+        this_period -= sum / count / 2;
     }
     set_color(RGB(3, 0, 0));
     delay(FLASH_MS);
