@@ -88,7 +88,7 @@ from avrswarm.chip.registers import (
     WDTCSR,
 )
 from avrswarm.chip.schedule import handle_due, rewind_tape, update_next_event
-from avrswarm.chip.state import ChipRow, Touch
+from avrswarm.chip.state import NEVER, ChipRow, Touch
 from avrswarm.jit import kernel
 
 EXISTS = np.zeros(0x100, dtype=np.bool_)
@@ -144,6 +144,28 @@ def read_io(c: ChipRow, tape: NDArray[np.int64], address: int, cycle: int) -> in
     c.io_touched |= Touch.VOLATILE
     # A read can only put events off, so that next_event stays early enough.
     return _read(c, tape, address, cycle)
+
+
+@kernel
+def steady_until(c: ChipRow, address: int, cycle: int) -> int:
+    """Return from which cycle on reads of a register may differ from one made in ``cycle``.
+
+    Events apart: what changes with ``next_event`` is not looked at. Registers that nobody waits for
+    are not known to be steady at all.
+    """
+    if address == ADCSRA:
+        return c.adc_done if c.adc_busy else NEVER
+    if address == EECR:
+        return eeprom.steady_until(c, cycle)
+    if address == SPMCSR:
+        return self_programming.steady_until(c, cycle)
+    if address == UCSR0A:
+        return usart.steady_until(c, cycle)
+    if TIFR0 <= address <= TIFR2:
+        return timer_unit.next_flag(c, address - TIFR0)
+    if address == ACSR or not DYNAMIC[address]:
+        return NEVER
+    return cycle
 
 
 @kernel
@@ -225,6 +247,9 @@ def write_io(c: ChipRow, tape: NDArray[np.int64], address: int, value: int, edge
     c.io_touched |= Touch.VOLATILE
     if address == GPIOR0 or address == GPIOR1 or address == GPIOR2:
         c.memory[address] = value
+        return
+    if timer1.is_high_byte(address):
+        c.timers[1].temp = value
         return
     if c.next_event < edge:
         handle_due(c, tape, edge - 1)

@@ -725,6 +725,12 @@ def run(
                         break
                     pc = b
                     continue
+                case Op.RJMP_POLL:
+                    pc = b
+                    cycle += 2
+                    if cycle < limit and c.skip_idle and code[b] & 0xFF != Op.BREAKPOINT:
+                        cycle = idle.skip_poll_loop(c, tape, code, b, cycle, limit)
+                    continue
                 case Op.JMP:
                     pc = b
                     cycle += 3
@@ -818,6 +824,30 @@ def run(
                         cycle += 1
                         if cycle < limit and c.skip_idle:
                             cycle = idle.skip_subi_loop(data, code, b, a, cycle, limit)
+                    continue
+                case Op.BRCS_COUNT:
+                    cycle += 1
+                    if carry:
+                        pc = b
+                        cycle += 1
+                        if cycle < limit and c.skip_idle:
+                            cycle = idle.skip_count_loop(c, code, b, cycle, limit)
+                    continue
+                case Op.BRCC_COUNT:
+                    cycle += 1
+                    if not carry:
+                        pc = b
+                        cycle += 1
+                        if cycle < limit and c.skip_idle:
+                            cycle = idle.skip_count_loop(c, code, b, cycle, limit)
+                    continue
+                case Op.BRNE_COUNT:
+                    cycle += 1
+                    if zero != 0:
+                        pc = b
+                        cycle += 1
+                        if cycle < limit and c.skip_idle:
+                            cycle = idle.skip_count_loop(c, code, b, cycle, limit)
                     continue
                 case Op.BRCS:
                     cycle += 1

@@ -1,10 +1,12 @@
 """Exact idle skipping: jump over what a waiting program does, without changing what comes out.
 
-Two kinds of waiting have a closed form. A counted delay loop is recognised when the program is
+Three kinds of waiting have a closed form. A counted delay loop is recognised when the program is
 decoded; all but its last iterations are skipped, and those run normally, so that flags come out
-right. Any other loop is probed: if the program comes back to an address with the same registers,
-flags and SRAM, and has neither written to the I/O space nor read anything there that changes with
-time, it will repeat exactly until the next event. The core then skips whole periods.
+right. So is a loop that waits for a bit of a status register, such as ADSC or EEPE, which changes
+at a cycle that the peripheral knows. Any other loop is probed: if the program comes back to an
+address with the same registers, flags and SRAM, and has neither written to the I/O space nor read
+anything there that changes with time, it will repeat exactly until the next event. The core then
+skips whole periods.
 
 The bytes of SRAM and I/O space that a proven loop touches are remembered. An interrupt that gives
 back all registers and has changed none of these bytes leaves the loop as proven as it was.
@@ -18,9 +20,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from avrswarm.chip.bus import DYNAMIC
+from avrswarm.chip.bus import DYNAMIC, EXISTS, read_io, steady_until
+from avrswarm.chip.peripherals import timer_unit
 from avrswarm.chip.state import DATA_SIZE, LOOP_BYTES, NEVER, SRAM_START, ChipRow
-from avrswarm.isa.decode import PC_MASK, SKIP_TWO
+from avrswarm.isa.decode import PC_MASK, SKIP_TWO, TCNT0, TCNT1L
 from avrswarm.isa.table import Op
 from avrswarm.jit import kernel
 
@@ -226,6 +229,87 @@ def same_memory(data: NDArray[np.uint8], scratch: NDArray[np.uint8]) -> bool:
     for place in range(SRAM_START, DATA_SIZE):
         different |= int(data[place]) ^ int(scratch[place])
     return different == 0
+
+
+@kernel
+def skip_poll_loop(
+    c: ChipRow,
+    tape: NDArray[np.int64],
+    code: NDArray[np.uint32],
+    first: int,
+    cycle: int,
+    limit: int,
+) -> int:
+    """Skip iterations of a wait for a bit that will read the same; return the cycle.
+
+    The loop has gone round once. What it read then is read again first, because that may have
+    changed since; the iteration after those skipped does it anyway.
+    """
+    word = int(code[first]) & _WORD
+    op = word & 0xFF
+    address = word >> 16
+    mask = word >> 8 & 0xFF
+    period = 3  # sbic, rjmp
+    wanted = op == Op.SBIC
+    if op == Op.SBIC or op == Op.SBIS:
+        address &= ~SKIP_TWO
+    else:
+        period = 5 if op == Op.LDS else 4
+        test = int(code[(first + (2 if op == Op.LDS else 1)) & PC_MASK]) & _WORD
+        mask = 1 << (test >> 16 & 7)
+        wanted = test & 0xFF == Op.SBRC
+        if not wanted and test & 0xFF != Op.SBRS:  # a breakpoint stands there
+            return cycle
+    if min(limit, c.next_event) - cycle < 2 * period:
+        return cycle
+    if address < _IO_START or address >= SRAM_START or not EXISTS[address]:
+        return cycle
+    if (read_io(c, tape, address, cycle) & mask != 0) != wanted:
+        return cycle
+    steady = min(steady_until(c, address, cycle), min(c.next_event, limit))
+    return cycle + max((steady - cycle) // period, 0) * period
+
+
+@kernel
+def skip_count_loop(
+    c: ChipRow, code: NDArray[np.uint32], first: int, cycle: int, limit: int
+) -> int:
+    """Skip iterations of a wait for a timer's count that will compare alike; return the cycle.
+
+    The last one before the count gets there, or may turn back, runs normally: it sets registers
+    and flags, whatever those skipped would have left in them. Between the comparison just made and
+    now the count may have got there already: then ``reaches`` tells of the time after that, so the
+    loop must go round once more before iterations are skipped.
+    """
+    word = int(code[first]) & _WORD
+    source = word >> 16
+    timer = 1 if source == TCNT1L else (0 if source == TCNT0 else 2)
+    by_lds = word & 0xFF == Op.LDS
+    place = first + (2 if by_lds else 1)
+    period = (2 if by_lds else 1) + 1 + 2
+    seen = int(c.memory[word >> 8 & 0xFF])
+    if timer == 1:
+        seen |= int(c.memory[int(code[place & PC_MASK]) >> 8 & 0xFF]) << 8
+        place += 2
+        period += 3
+    compare = int(code[place & PC_MASK]) & _WORD
+    count = compare >> 16
+    if compare & 0xFF == Op.CP:
+        count = int(c.memory[count])
+    elif compare & 0xFF != Op.CPI:  # a breakpoint stands there
+        return cycle
+    if timer == 1:
+        carried = int(code[(place + 1) & PC_MASK]) & _WORD
+        if carried & 0xFF != Op.CPC:
+            return cycle
+        count |= int(c.memory[carried >> 16]) << 8
+    if min(limit, c.next_event) - cycle < 2 * period:
+        return cycle
+    steady = min(timer_unit.reaches(c, timer, count, cycle), min(c.next_event, limit))
+    now = c.timers[timer].count
+    if now < seen or (seen < count) != (now < count) or (seen == count) != (now == count):
+        return cycle
+    return cycle + max((steady - cycle) // period - 1, 0) * period
 
 
 @kernel

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from avrswarm.chip.bus import DYNAMIC, EXISTS
 from avrswarm.chip.native import Slot
-from avrswarm.chip.registers import SPH, SPL, SREG
+from avrswarm.chip.registers import GPIOR0, GPIOR1, GPIOR2, SPH, SPL, SREG
 from avrswarm.chip.state import CHIP_DTYPE, DATA_SIZE, NEVER, SRAM_START
 from avrswarm.engine.flow import Flow, Instruction
 from avrswarm.isa.decode import PC_MASK
@@ -567,6 +567,9 @@ class Function:
         if found.op in (Op.IN, Op.LDS):
             self._set(state, found.a, self._read_io(found, found.b, state))
             return
+        if found.b in KEEPS_ONLY:
+            self._write_kept(found, state)
+            return
         if found.op in (Op.OUT, Op.STS):
             value = w.widen(self._get(state, found.a))
             ended = self._call_core(Slot.STORE, found, found.b, state, value)
@@ -574,6 +577,18 @@ class Function:
             mask = found.a | (0x100 if found.op == Op.CBI else 0)
             ended = self._call_core(Slot.CHANGE_BIT, found, found.b, state, mask)
         state.cycle, state.elapsed = ended, 0
+
+    def _write_kept(self, found: Instruction, state: State) -> None:
+        """Write a store, SBI or CBI on a register that does nothing but keep a byte."""
+        w = self.w
+        place = w.at("%chip", MEMORY + found.b)
+        if found.op in (Op.OUT, Op.STS):
+            value = self._get(state, found.a)
+        elif found.op == Op.SBI:
+            value = w.disj(w.load_byte(place), found.a)
+        else:
+            value = w.conj(w.load_byte(place), 0xFF & ~found.a)
+        w.store_byte(place, value)
 
     def _write_lpm(self, found: Instruction, state: State, before: State) -> None:
         """Write LPM of program memory; while flash is being programmed the core does it."""
@@ -873,6 +888,9 @@ WRITE_POINTER = {
 
 WRITE_IO = {Op.IN, Op.OUT, Op.SBI, Op.CBI}
 
+KEEPS_ONLY = {GPIOR0, GPIOR1, GPIOR2}
+"""Registers that keep what is written and do nothing else."""
+
 _Rule = Callable[[Function, Instruction, State, State], None]
 
 WRITE_JUMP: dict[Op, _Rule] = {
@@ -959,7 +977,7 @@ def _reaches_io(found: Instruction) -> bool:
 
 def _calls_core(found: Instruction) -> bool:
     """Tell whether it does so through the core: everything but reads of bytes that only stay."""
-    if not _reaches_io(found):
+    if not _reaches_io(found) or found.b in KEEPS_ONLY:
         return False
     return found.op not in (Op.IN, Op.LDS) or not EXISTS[found.b] or bool(DYNAMIC[found.b])
 

@@ -25,7 +25,7 @@ _SKIPS = {Op.CPSE, Op.SBRC, Op.SBRS, Op.SBIC, Op.SBIS}
 _BRANCHES = {op for op in Op if op.name.startswith("BR") and op not in (Op.BREAK, Op.BREAKPOINT)}
 _CALLS = {Op.CALL, Op.RCALL}
 _ENDS = {Op.RET, Op.RETI, Op.IJMP, Op.UNDEFINED, Op.ERASED}
-_JUMPS = {Op.JMP, Op.RJMP}
+_JUMPS = {Op.JMP, Op.RJMP, Op.RJMP_POLL}
 
 LEFT_TO_THE_CORE = {
     Op.UNDEFINED,
@@ -36,12 +36,16 @@ LEFT_TO_THE_CORE = {
     Op.SLEEP,
     Op.WDR,
     Op.SPM,
+    Op.RJMP_POLL,
+    Op.BRCS_COUNT,
+    Op.BRCC_COUNT,
+    Op.BRNE_COUNT,
     Op.BRNE_DELAY_DEC,
     Op.BRNE_DELAY_SBIW,
     Op.BRNE_DELAY_SUBI,
 }
 """Instructions that translated code stops in front of: rare ones, those that let interrupts in, and
-the ends of delay loops, for which the core has a closed form."""
+the ends of waiting loops, for which the core has a closed form."""
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ SKIP_TWO = 0x8000
 """Bit of operand ``b`` that tells a skip to jump over a two-word instruction."""
 
 _IO_BASE = 0x20  # data-space address of I/O register 0
+TCNT0, TCNT1L, TCNT2 = 0x46, 0x84, 0xB2
+"""Data-space addresses of the timers' counts, which loops wait for."""
 
 # The table's columns as arrays: numba freezes them into the compiled decoder.
 _ROW_OF_WORD = row_of_word()
@@ -112,9 +114,11 @@ def decode_range(
         code[here] = decode_word(here, int(flash[here]), int(flash[(here + 1) & PC_MASK]))
     for address in range(first, first + count + _LONGEST_DELAY_LOOP):
         _mark_delay_loop(code, address & PC_MASK)
+        _mark_poll_loop(code, address & PC_MASK)
+        _mark_count_loop(code, address & PC_MASK)
 
 
-_LONGEST_DELAY_LOOP = 5  # words: subi, three times sbci, brne
+_LONGEST_DELAY_LOOP = 7  # words: lds, lds, cp, cpc, brcs; or subi, three times sbci, brne
 
 
 @kernel
@@ -153,6 +157,102 @@ def _counts_down(code: NDArray[np.uint32], first: int, count: int) -> bool:
             return False
         seen |= register
     return True
+
+
+@kernel
+def _mark_poll_loop(code: NDArray[np.uint32], here: int) -> None:
+    """Mark an RJMP that closes a wait for a bit: behind ``sbic``, ``in, sbrc`` or ``lds, sbrc``."""
+    jump = int(code[here]) & 0xFFFFFFFF
+    op = jump & 0xFF
+    if op != Op.RJMP and op != Op.RJMP_POLL:
+        return
+    target = jump >> 16
+    first = int(code[target]) & 0xFFFFFFFF
+    test = int(code[(here - 1) & PC_MASK]) & 0xFFFFFFFF
+    reads = first & 0xFF
+    tests = test & 0xFF
+    polls = False
+    match (here - target) & PC_MASK:
+        case 1:
+            polls = reads == Op.SBIC or reads == Op.SBIS
+        case 2 | 3:
+            words = 2 if reads == Op.LDS else 1
+            same_register = first >> 8 & 0xFF == test >> 8 & 0xFF
+            polls = (
+                (reads == Op.IN or reads == Op.LDS)
+                and (here - target) & PC_MASK == words + 1
+                and (tests == Op.SBRC or tests == Op.SBRS)
+                and same_register
+            )
+        case _:
+            pass
+    code[here] = _pack(Op.RJMP_POLL if polls else Op.RJMP, 0, target)
+
+
+@kernel
+def _mark_count_loop(code: NDArray[np.uint32], here: int) -> None:
+    """Mark a branch that closes a wait for a timer's count.
+
+    Before it: ``in r, TCNT0`` (or TCNT2) and ``cpi r`` or ``cp r``; or ``lds`` of TCNT1L and of
+    TCNT1H, a comparison of the low and ``cpc`` of the high byte.
+    """
+    branch = int(code[here]) & 0xFFFFFFFF
+    op = branch & 0xFF
+    plain = op
+    if op == Op.BRCS_COUNT:
+        plain = Op.BRCS.value
+    elif op == Op.BRCC_COUNT:
+        plain = Op.BRCC.value
+    elif op == Op.BRNE_COUNT:
+        plain = Op.BRNE.value
+    elif op != Op.BRCS and op != Op.BRCC and op != Op.BRNE:
+        return
+    target = branch >> 16
+    words = (here - target) & PC_MASK
+    marked = plain
+    if 2 <= words <= 6 and _compares_count(code, target, here):
+        if plain == Op.BRCS:
+            marked = Op.BRCS_COUNT.value
+        elif plain == Op.BRCC:
+            marked = Op.BRCC_COUNT.value
+        else:
+            marked = Op.BRNE_COUNT.value
+    code[here] = _pack(marked, 0, target)
+
+
+@kernel
+def _compares_count(code: NDArray[np.uint32], first: int, end: int) -> bool:
+    """Tell whether the words from ``first`` up to ``end`` read a timer's count and compare it."""
+    low = int(code[first]) & 0xFFFFFFFF
+    place = (first + (2 if low & 0xFF == Op.LDS else 1)) & PC_MASK
+    if low & 0xFF != Op.IN and low & 0xFF != Op.LDS:
+        return False
+    source = low >> 16
+    register = low >> 8 & 0xFF
+    high_register = -1
+    if source == TCNT1L:
+        high = int(code[place]) & 0xFFFFFFFF
+        if high & 0xFF != Op.LDS or high >> 16 != TCNT1L + 1:
+            return False
+        high_register = high >> 8 & 0xFF
+        place = (place + 2) & PC_MASK
+    elif source != TCNT0 and source != TCNT2:
+        return False
+    compare = int(code[place]) & 0xFFFFFFFF
+    if compare >> 8 & 0xFF != register or (compare & 0xFF != Op.CPI and compare & 0xFF != Op.CP):
+        return False
+    if compare & 0xFF == Op.CP and (compare >> 16 == register or compare >> 16 == high_register):
+        return False
+    place = (place + 1) & PC_MASK
+    if high_register >= 0:
+        carried = int(code[place]) & 0xFFFFFFFF
+        other = carried >> 16
+        if carried & 0xFF != Op.CPC or carried >> 8 & 0xFF != high_register:
+            return False
+        if high_register == register or other == register or other == high_register:
+            return False
+        place = (place + 1) & PC_MASK
+    return place == end
 
 
 @entry

@@ -126,9 +126,11 @@ class Op(IntEnum):
     OUT_SPL = auto()
     OUT_SPH = auto()
     RJMP = auto()
+    RJMP_POLL = auto()  # rjmp that closes a loop which waits for a bit of an I/O register
     RCALL = auto()
     LDI = auto()
     BRCS = auto()
+    BRCS_COUNT = auto()  # brcs that closes a loop which waits for a timer's count; a = its words
     BREQ = auto()
     BRMI = auto()
     BRVS = auto()
@@ -137,7 +139,9 @@ class Op(IntEnum):
     BRTS = auto()
     BRIE = auto()
     BRCC = auto()
+    BRCC_COUNT = auto()
     BRNE = auto()
+    BRNE_COUNT = auto()
     BRNE_DELAY_DEC = auto()  # brne that closes `dec r ; brne`, a counted delay loop
     BRNE_DELAY_SBIW = auto()  # `sbiw r, 1 ; brne`
     BRNE_DELAY_SUBI = auto()  # `subi r, 1 ; sbci r, 0 ; ... ; brne`, operand a = bytes counted

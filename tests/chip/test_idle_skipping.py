@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from avrswarm import Chip
 from avrswarm.chip.chip import StopReason
+from avrswarm.engine import Translation
 from avrswarm.program import Program
 from avrswarm.robot.messages import Message, MessageType
 from tests.firmware.bench import FIRMWARE, Robot
@@ -90,6 +91,113 @@ def test_snapshot_restore_run_is_run(name):
         broken.run(cycles)
         assert broken.cycle >= stops_at
         assert_same(broken, straight.chip, f"at cycle {straight.cycle}")
+
+
+# ---- waits for a bit, or for a timer's count -----------------------------------------------------
+
+UCSR0A, UCSR0B, UDR0, UBRR0L = 0xC0, 0xC1, 0xC6, 0xC4
+SPMCSR = asm.Address(0x57)
+
+
+def put(register, value):
+    return asm.ldi(16, value) + asm.sts(register, 16)
+
+
+BIT_WAITS = {  # what begins it, register, bit, whether the loop waits while it is set
+    "ADSC": (put(asm.ADCSRA, 0xC5), asm.ADCSRA, 6, True),
+    "ADSC, fast": (put(asm.ADCSRA, 0xC2), asm.ADCSRA, 6, True),
+    "ADIF": (put(asm.ADCSRA, 0xD4), asm.ADCSRA, 4, False),
+    "EEPE": (
+        asm.cli() + asm.sbi(asm.EECR, 2) + asm.sbi(asm.EECR, 1) + asm.sei(), asm.EECR, 1, True,
+    ),
+    "EEMPE": (asm.sbi(asm.EECR, 2), asm.EECR, 2, True),
+    "UDRE": (put(UDR0, 0x55) + put(UDR0, 0xAA), UCSR0A, 5, False),
+    "TXC": (put(UCSR0A, 0x40) + put(UDR0, 0x0F), UCSR0A, 6, False),
+    "SPMEN": (put(SPMCSR, 0x01), SPMCSR, 0, True),
+    "OCF0B": (put(asm.OCR0B, 30) + asm.sbi(asm.TIFR0, 2), asm.TIFR0, 2, False),
+    "TOV2": (put(asm.TCCR2B, 3) + put(asm.TIFR2, 1), asm.TIFR2, 0, False),
+    "ACO": ([], asm.ACSR, 5, False),
+}  # fmt: skip
+
+
+def bit_waits(register, bit, while_set):
+    """The loops that compilers make of a wait: a list of words each."""
+    back = {1: 0xCFFE, 2: 0xCFFD, 3: 0xCFFC}  # rjmp over so many words
+    test = (asm.sbrc if while_set else asm.sbrs)(17, bit)
+    yield asm.lds(17, register) + test + [back[3]]
+    if register < 0x60:
+        yield asm.in_(17, register) + test + [back[2]]
+    if register < 0x40:
+        yield [*(asm.sbic if while_set else asm.sbis)(register, bit), back[1]]
+
+
+BRNE, BRLO, BRSH = 0xF401, 0xF000, 0xF400  # with an offset of 0
+
+
+def count_waits(count):
+    """Waits for TCNT0, TCNT2 and TCNT1 to get to, or not to be, ``count``."""
+
+    def branch(condition, words):
+        return [condition | (-(words + 1) & 0x7F) << 3]
+
+    for condition in (BRNE, BRLO, BRSH):
+        yield asm.in_(17, asm.TCNT0) + asm.cpi(17, count) + branch(condition, 2)
+        yield asm.lds(17, asm.TCNT2) + asm.cp(17, 18) + branch(condition, 3)
+        wide = asm.lds(22, asm.TCNT1L) + asm.lds(23, asm.TCNT1H)
+        yield wide + asm.cp(22, 18) + asm.cpc(23, 19) + branch(condition, 6)
+        yield wide + asm.cpi(22, count) + asm.cpc(23, 19) + branch(condition, 6)
+
+
+def run_waits(begin, wait, seed, clock):
+    """Begin and wait again and again under a timer's interrupts and comparator edges."""
+    a = asm.Assembler()
+    a.absolute(asm.jmp, "main")
+    for vector in range(1, 26):
+        a.org(2 * vector)(asm.inc(20), asm.reti())
+    a.org(MAIN).label("main")
+    a(put(UBRR0L, 3), put(UCSR0B, 8), put(asm.OCR0A, 97), put(asm.TIMSK0, 2))
+    a(put(asm.TCCR1B, 2), put(asm.TCCR2B, 2), put(asm.TCCR0B, clock), asm.ldi(18, 60), asm.sei())
+    a.label("again")(begin, wait, asm.inc(21)).branch(asm.rjmp, "again")
+    program = Program.from_words(a.words())
+    native = Translation(program.flash, wait=True)
+    chips = Chip(program), Chip(program, native=native), Chip(program, skip_idle=False)
+    chance = random.Random(seed)
+    for chip in chips:
+        for cycle in range(700, 60_000, 5003):
+            chip.set_comparator(cycle & 1, at=cycle)
+    while chips[0].cycle < 60_000:
+        cycles = chance.randrange(1, chance.choice([20, 400, 9000]))
+        for chip in chips:
+            chip.run(cycles)
+        assert_same(chips[0], chips[2], f"at cycle {chips[2].cycle}")
+        assert_same(chips[1], chips[2], f"at cycle {chips[2].cycle}, translated")
+    assert chips[0].registers[20] or chips[0].registers[21]
+
+
+@pytest.mark.parametrize("clock", [1, 4])
+@pytest.mark.parametrize("name", BIT_WAITS)
+def test_wait_for_a_bit(name, clock):
+    begin, *what = BIT_WAITS[name]
+    for number, wait in enumerate(bit_waits(*what)):
+        run_waits(begin, wait, f"{name} {number}", clock)
+
+
+@pytest.mark.parametrize("clock", [1, 4])
+@pytest.mark.parametrize("count", [0, 60, 97, 98, 255])
+def test_wait_for_a_count(count, clock):
+    for number, wait in enumerate(count_waits(count)):
+        run_waits(asm.ldi(18, count) + asm.ldi(19, count & 3), wait, number, clock)
+
+
+@pytest.mark.parametrize("place", [0, 2, 3])
+def test_a_breakpoint_in_a_wait_is_seen(place):
+    """Byte addresses of the read, the test and the jump."""
+    begin, *what = BIT_WAITS["ADSC"]
+    wait = next(iter(bit_waits(*what)))
+    program = Program.from_words([*begin, *wait, *asm.nop(), 0xCFFF])
+    chip = Chip(program)
+    for _ in range(3):
+        assert chip.run_until(pc=2 * (len(begin) + place), max_cycles=100) == "breakpoint"
 
 
 # ---- counted delay loops -------------------------------------------------------------------------

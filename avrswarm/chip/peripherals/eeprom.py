@@ -140,6 +140,13 @@ def read(c: ChipRow, address: int, cycle: int) -> int:
 
 
 @kernel
+def steady_until(c: ChipRow, cycle: int) -> int:
+    """Return when EECR may next read otherwise than in ``cycle``."""
+    closes = c.eeprom_window + WINDOW_CYCLES
+    return min(closes, c.eeprom_done) if c.eeprom_window <= cycle < closes else c.eeprom_done
+
+
+@kernel
 def write(c: ChipRow, address: int, value: int, edge: int) -> None:
     """Let a CPU write land at ``edge``; address and data are locked while programming runs."""
     catch_up(c, edge)

@@ -111,6 +111,12 @@ def read_spmcsr(c: ChipRow, cycle: int) -> int:
 
 
 @kernel
+def steady_until(c: ChipRow, cycle: int) -> int:
+    """Return when SPMCSR may next read otherwise than in ``cycle``."""
+    return cycle if c.spm_window != NEVER else c.spm_done
+
+
+@kernel
 def write_spmcsr(c: ChipRow, value: int, edge: int) -> None:
     """Let a CPU write land at ``edge``: SPMIE always, a command unless something is programmed."""
     catch_up(c, edge)

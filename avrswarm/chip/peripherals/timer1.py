@@ -90,16 +90,16 @@ def capture_edge(c: ChipRow, level: int, edge: int) -> None:
 @kernel
 def read(c: ChipRow, address: int, cycle: int) -> int:
     """Read a Timer/Counter1 register in ``cycle``; low bytes of TCNT1, ICR1 latch the high one."""
-    timer_unit.catch_up(c, TIMER, cycle)
     t = c.timers[TIMER]
+    if address == TCNT1H or address == ICR1H:
+        return t.temp
+    timer_unit.catch_up(c, TIMER, cycle)
     if address == TCNT1L:
         t.temp = t.count >> 8
         return t.count & 0xFF
     if address == ICR1L:
         t.temp = t.capture >> 8
         return t.capture & 0xFF
-    if address == TCNT1H or address == ICR1H:
-        return t.temp
     if address == TIFR1:
         return t.tifr
     if address == OCR1AL:
@@ -114,12 +114,15 @@ def read(c: ChipRow, address: int, cycle: int) -> int:
 
 
 @kernel
+def is_high_byte(address: int) -> bool:
+    """Tell registers whose writes go to TEMP only, where nobody sees them (DS 16.3)."""
+    return address == TCNT1H or address == OCR1AH or address == OCR1BH or address == ICR1H
+
+
+@kernel
 def write(c: ChipRow, address: int, value: int, edge: int) -> None:
-    """Let a CPU write to a Timer/Counter1 register land at ``edge``; high bytes go to TEMP only."""
+    """Let a CPU write to a Timer/Counter1 register, but a high byte, land at ``edge``."""
     t = c.timers[TIMER]
-    if address == TCNT1H or address == OCR1AH or address == OCR1BH or address == ICR1H:
-        t.temp = value
-        return
     timer_unit.catch_up(c, TIMER, edge)
     word = t.temp << 8 | value
     if address == TCNT1L:

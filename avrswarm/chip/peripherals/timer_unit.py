@@ -347,6 +347,28 @@ def schedule(c: ChipRow, timer: int) -> None:
 
 
 @kernel
+def next_flag(c: ChipRow, timer: int) -> int:
+    """Return the earliest cycle at which a timer that is up to date may set a flag of TIFRn."""
+    t = c.timers[timer]
+    return _edge_after(c, t, _quiet_ticks(t) + 1) if _is_clocked(c, t) else NEVER
+
+
+@kernel
+def reaches(c: ChipRow, timer: int, count: int, cycle: int) -> int:
+    """Bring a timer to ``cycle``; return until when it only counts up, and not to ``count``."""
+    catch_up(c, timer, cycle)
+    t = c.timers[timer]
+    if not _is_clocked(c, t):
+        return NEVER if t.divisor >= 0 else cycle
+    if t.down:
+        return cycle
+    ticks = _quiet_ticks(t) + 1
+    if t.count < count:
+        ticks = min(ticks, count - t.count)
+    return _edge_after(c, t, ticks)
+
+
+@kernel
 def update_wants(c: ChipRow, timer: int) -> None:
     """Recompute which flags and pin changes are events, and reschedule."""
     t = c.timers[timer]

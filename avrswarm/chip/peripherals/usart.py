@@ -383,6 +383,14 @@ def peek(c: ChipRow, address: int, cycle: int) -> int:
 
 
 @kernel
+def steady_until(c: ChipRow, cycle: int) -> int:
+    """Return when UCSR0A may next read otherwise than in ``cycle``."""
+    if c.rx_active:
+        return cycle
+    return c.tx_end if c.tx_busy else NEVER
+
+
+@kernel
 def read(c: ChipRow, address: int, cycle: int) -> int:
     """Read a USART register in ``cycle``; UDR0 takes the byte from the FIFO."""
     value = peek(c, address, cycle)
