@@ -8,9 +8,8 @@ other clocks (other seeds).
   comparator edge that it makes at a neighbour.
 - Errors of synchronisation, for firmware that has ``sync_offset`` (32 bit, units of 128 us, added
   to the robot's own time) and ``sync_hops``, as ``hop_sync`` has: a robot's time less that of robot
-  0 at the same moment. If errors of hops are independent, their root mean square grows as the
-  square root of hops; if they have the same sign, in proportion. Both are fitted, and a free
-  exponent.
+  0 at the same moment. If errors of hops are independent, they grow as the square root
+  of hops; if they have the same sign, in proportion. Both are fitted, and a free exponent.
 
 The own time of a robot, ``kilo_ticks`` and TCNT0, is followed between units by its cycle count.
 """
@@ -241,30 +240,39 @@ def _sync_figures(lines: list[_Line]) -> dict[str, Any] | None:
                 "mean_us": float(part.mean()),
                 "rms_us": float(np.sqrt((part**2).mean())),
                 "deviation_us": float(part.std()),
+                "median_us": float(np.median(np.abs(part))),
                 "max_us": float(np.abs(part).max()),
             }
         )
-    return {"by_hop": rows, "growth": growth(rows)}
+    return {
+        "by_hop": rows,
+        "growth": growth(rows, "rms_us"),
+        "growth_of_median": growth(rows, "median_us"),
+    }
 
 
-def growth(rows: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Fit a sqrt(n), a n and a n^p to root mean squares by hop; ``off`` is the relative misfit."""
+def growth(rows: list[dict[str, Any]], what: str) -> dict[str, Any] | None:
+    """Fit a sqrt(n), a n and a n^p to errors by hop; ``off`` is the relative misfit.
+
+    Root mean squares show what goes wrong now and then (two robots that talk at once, again and
+    again), medians of absolute errors what is usual.
+    """
     hops = np.array([row["hops"] for row in rows], float)
-    rms = np.array([row["rms_us"] for row in rows])
-    if len(rows) < 3 or not (rms > 0).all():
+    error = np.array([row[what] for row in rows])
+    if len(rows) < 3 or not (error > 0).all():
         return None
     found: dict[str, Any] = {}
     for name, exponent in (("sqrt", 0.5), ("linear", 1.0)):
-        found[name] = _fit(hops, rms, exponent)
-    exponent, _ = np.polyfit(np.log(hops), np.log(rms), 1)
-    found["free"] = {"exponent": float(exponent), **_fit(hops, rms, float(exponent))}
+        found[name] = _fit(hops, error, exponent)
+    exponent, _ = np.polyfit(np.log(hops), np.log(error), 1)
+    found["free"] = {"exponent": float(exponent), **_fit(hops, error, float(exponent))}
     found["closer"] = min(("sqrt", "linear"), key=lambda name: found[name]["off"])
     return found
 
 
-def _fit(hops: Floats, rms: Floats, exponent: float) -> dict[str, float]:
-    factor = float(np.exp(np.mean(np.log(rms) - exponent * np.log(hops))))
-    misfit = np.log(rms) - np.log(factor * hops**exponent)
+def _fit(hops: Floats, error: Floats, exponent: float) -> dict[str, float]:
+    factor = float(np.exp(np.mean(np.log(error) - exponent * np.log(hops))))
+    misfit = np.log(error) - np.log(factor * hops**exponent)
     return {"us_at_one_hop": factor, "off": float(np.sqrt(np.mean(misfit**2)))}
 
 

@@ -180,22 +180,21 @@ def _draw_growth(axes: Axes, sync: dict[str, Any] | None, lines: int) -> None:
         axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", color="#777777")
         return
     hops = np.array([row["hops"] for row in sync["by_hop"]])
-    rms = np.array([row["rms_us"] for row in sync["by_hop"]]) / 1000
-    axes.plot(hops, rms, "o", color="#000000", ms=5, label=f"root mean square, {lines} lines")
-    growth = sync["growth"]
-    if growth is not None:
-        free = growth["free"]["exponent"]
-        for name, exponent, style in (
-            ("sqrt", 0.5, "-"),
-            ("linear", 1.0, "--"),
-            ("free", free, ":"),
-        ):
-            fit = growth[name]
-            label = {"sqrt": "sqrt(n)", "linear": "n", "free": f"n^{free:.2f}"}[name]
-            axes.plot(
-                hops, fit["us_at_one_hop"] / 1000 * hops**exponent, style, lw=1.3, label=label
-            )
-        axes.set_title(f"closer to {'sqrt(n)' if growth['closer'] == 'sqrt' else 'n'}")
+    for number, (what, words) in enumerate(
+        (("rms_us", "root mean square"), ("median_us", "median"))
+    ):
+        errors = np.array([row[what] for row in sync["by_hop"]]) / 1000
+        colour = COLOURS[number]
+        growth = sync["growth" if what == "rms_us" else "growth_of_median"]
+        exponent = "" if growth is None else f", as n^{growth['free']['exponent']:.2f}"
+        axes.plot(hops, errors, "o", color=colour, ms=5, label=f"{words}{exponent}")
+        if growth is not None:
+            for name, power, style in (("sqrt", 0.5, "-"), ("linear", 1.0, "--")):
+                fit = growth[name]["us_at_one_hop"] / 1000 * hops**power
+                axes.plot(hops, fit, style, color=colour, lw=1.0)
+    axes.plot([], [], "k-", lw=1.0, label="as sqrt(n)")
+    axes.plot([], [], "k--", lw=1.0, label="as n")
+    axes.set_title(f"time handed on, {lines} {'line' if lines == 1 else 'lines'}")
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xticks(
@@ -204,6 +203,7 @@ def _draw_growth(axes: Axes, sync: dict[str, Any] | None, lines: int) -> None:
     axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.yaxis.set_major_formatter(ScalarFormatter())
     axes.minorticks_off()
+    axes.set_ylim(axes.get_ylim()[0] / 4)  # room for the legend
     axes.legend(loc="lower right", fontsize=8)
 
 
@@ -219,7 +219,10 @@ def draw_between(figures: dict[str, Any], pairs: Any, label: str) -> Figure:
         )
     else:
         axes.hist(cycles, bins=60, color=PLAIN)
+    if cycles.max() > 100 * max(1, cycles.min()):
+        axes.set_xscale("log")
     axes.set_ylim(bottom=0)
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("cycles")
     axes.set_ylabel("times")
     found = figures["cycles"]

@@ -423,22 +423,27 @@ def sync_tables(found: dict[str, Any]) -> Group:
     errors = new_table(
         "time handed on from robot 0, error in us",
         [],
-        ("hops", "samples", "mean", "deviation", "rms", "max"),
+        ("hops", "samples", "mean", "median", "rms", "max"),
     )
     for row in found["sync"]["by_hop"]:
-        names = ("mean_us", "deviation_us", "rms_us", "max_us")
+        names = ("mean_us", "median_us", "rms_us", "max_us")
         cells = (f"{row[name]:.0f}" for name in names)
         errors.add_row(str(row["hops"]), str(row["samples"]), *cells)
-    return Group(table, errors, _growth_text(found["sync"]["growth"]))
+    return Group(
+        table,
+        errors,
+        _growth_text("Root mean squares", found["sync"]["growth"]),
+        _growth_text("Medians of absolute errors", found["sync"]["growth_of_median"]),
+    )
 
 
-def _growth_text(growth: dict[str, Any] | None) -> str:
+def _growth_text(what: str, growth: dict[str, Any] | None) -> str:
     if growth is None:
-        return "Too few hops to tell how errors grow."
+        return f"{what}: too few hops to tell how they grow."
     words = {"sqrt": "the square root of hops", "linear": "hops"}
     off = " and ".join(f"{words[name]} {100 * growth[name]['off']:.0f} %" for name in words)
     return (
-        f"Errors grow as hops^{growth['free']['exponent']:.2f}; closer to {words[growth['closer']]}"
+        f"{what} grow as hops^{growth['free']['exponent']:.2f}; closer to {words[growth['closer']]}"
         f" (off by: {off})."
     )
 

@@ -60,7 +60,7 @@ def test_handed_on_time_is_wrong_by_what_clocks_run_apart():
 @pytest.mark.parametrize(("exponent", "closer"), [(0.5, "sqrt"), (1.0, "linear"), (0.6, "sqrt")])
 def test_laws_of_growth(exponent, closer):
     rows = [{"hops": hop, "rms_us": 300.0 * hop**exponent} for hop in range(1, 12)]
-    found = growth(rows)
+    found = growth(rows, "rms_us")
     assert found["closer"] == closer
     assert found["free"]["exponent"] == pytest.approx(exponent)
     assert found["free"]["us_at_one_hop"] == pytest.approx(300)
@@ -69,7 +69,7 @@ def test_laws_of_growth(exponent, closer):
 
 
 def test_too_few_hops_for_a_law():
-    assert growth([{"hops": 1, "rms_us": 3.0}]) is None
+    assert growth([{"hops": 1, "rms_us": 3.0}], "rms_us") is None
 
 
 def test_firmware_that_hands_on_no_time():
