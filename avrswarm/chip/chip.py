@@ -69,6 +69,7 @@ _RUN_CHUNK = 1 << 40  # longer than any run; one call of the kernel takes at mos
 UNSEEN_FIELDS = (
     "skip_idle",
     "io_touched",
+    "io_seen",
     "idle_period",
     "idle_reads_io",
     "calm_since",

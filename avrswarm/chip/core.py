@@ -265,9 +265,13 @@ def run(
                 probing += 1
                 ceiling = cycle
                 idle.note_access(c, int(code[pc]) & 0xFFFFFFFF, sp)
+            elif cycle - c.calm_since >= c.probe_wait and idle.in_delay_loop(code, pc):
+                idle.give_up(c, cycle)  # it comes back here with another count
+                ceiling = c.calm_since + c.probe_wait
             elif cycle - c.calm_since >= c.probe_wait:
                 idle.copy_memory(data, scratch)
                 probe_pc, probe_sp, probe_status, probe_cycle = pc, sp, status, cycle
+                c.io_seen |= c.io_touched
                 c.io_touched = 0
                 c.loop_count = 0
                 c.suspended = 0

@@ -111,6 +111,8 @@ def _write_stack_again(c: ChipRow) -> None:
 @kernel
 def skip_periods(c: ChipRow, cycle: int, limit: int) -> int:
     """Skip whole periods of the proven loop that end by ``limit``; return the cycle after them."""
+    if c.spoiled_at + c.idle_period <= cycle:
+        c.spoiled_at = NOT_SPOILED
     if limit <= cycle:
         return cycle
     skipped = (limit - cycle) // c.idle_period * c.idle_period
@@ -119,8 +121,6 @@ def skip_periods(c: ChipRow, cycle: int, limit: int) -> int:
             _write_stack_again(c)
     elif cycle < c.spoiled_at + c.idle_period:
         return cycle
-    else:
-        c.spoiled_at = NOT_SPOILED
     if c.held_until > cycle:
         c.held_until += skipped
     return cycle + skipped

@@ -142,6 +142,7 @@ class ChipRow:
     last_erased: int  # word address of the erased word executed last
     skip_idle: int  # 1: jump over idle loops in closed form (never changes a result)
     io_touched: int  # what a probed loop did to the I/O space: see `Touch`
+    io_seen: int  # the same before that loop was probed, since somebody last cleared it
     idle_period: int  # cycles after which the running loop repeats exactly; 0 = not known
     idle_reads_io: int  # 1: that loop reads I/O registers that events may change
     calm_since: int  # cycle of the last interrupt, wake or failed probe

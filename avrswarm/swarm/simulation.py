@@ -16,8 +16,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import weakref
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,7 +34,7 @@ from avrswarm.chip.chip import (
 )
 from avrswarm.chip.kernels import Bench, bench
 from avrswarm.chip.native import NO_BLOCKS
-from avrswarm.chip.state import TIME_UNITS_PER_SECOND, Chips, Source, allocate
+from avrswarm.chip.state import NEVER, TIME_UNITS_PER_SECOND, Chips, Source, allocate
 from avrswarm.engine import EngineName, Translation, check_engine
 from avrswarm.errors import ChipFault, RecordError, SceneError, UsageError
 from avrswarm.isa.decode import FLASH_WORDS, decode_image
@@ -46,26 +47,29 @@ from avrswarm.robot.infrared import FRONT_END_DTYPE, LED_PINS, MICROVOLTS_PER_CO
 from avrswarm.robot.listener import FRAME, MESSAGE, allocate_listeners, allocate_speakers
 from avrswarm.scene import Scene, build, place_robots, read_scene
 from avrswarm.scene.model import Command
-from avrswarm.swarm import overhead, window
+from avrswarm.swarm import overhead, rounds, sharing, window
+from avrswarm.swarm.rounds import Need, Progress, Role, Traffic, make_plan
 from avrswarm.swarm.window import (
     EMISSION_DTYPE,
+    LONG_AGO,
     SENDER_DTYPE,
+    Desk,
     Links,
     Medium,
     Outcome,
     Swarm,
-    Traffic,
     make_desk,
 )
 from avrswarm.world import light as light_model
-from avrswarm.world.neighbours import allocate_neighbours, find_neighbours
+from avrswarm.world.neighbours import Neighbours, allocate_neighbours, are_near, find_neighbours
 from avrswarm.world.optics import LIMIT_COUNTS, reach_mm
 from avrswarm.world.state import allocate_workspace
 from avrswarm.world.step import NO_ROOM, advance_world
 
 DEFAULT_WINDOW_US = 2000.0
-LONG_AGO = -(1 << 60)
 STATE_FORMAT = 1
+EARSHOT_MARGIN_MM = 6.0
+"""Lists of who may hear whom reach so much further, and last until somebody has moved by half."""
 
 SENT_DTYPE = np.dtype(
     [
@@ -168,7 +172,7 @@ class Robots(Sequence[Robot]):
         self._simulation = simulation
 
     def __len__(self) -> int:
-        return len(self._simulation.chips)
+        return len(self._simulation.group)
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
@@ -236,13 +240,14 @@ class Simulation:
         if threads is not None and threads < 1:
             raise UsageError(f"threads must be at least 1, not {threads}")
         check_engine(engine)
-        if not 10 <= window_us <= 2000:
-            raise UsageError(f"window_us must be between 10 and 2000, not {window_us}")
+        if not 10 <= window_us <= 5000:
+            raise UsageError(f"window_us must be between 10 and 5000, not {window_us}")
         self.scene = scene
         self.threads = threads or os.cpu_count() or 1
         self._step_units = round(scene.world.step_ms * TIME_UNITS_PER_SECOND / 1000)
         self._window_units = min(round(window_us * TIME_UNITS_PER_SECOND / 1e6), self._step_units)
         self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
+        self._helpers: list[Future[int]] = []
         self._desks = [make_desk() for _ in range(self.threads)]
         self._time = 0  # units
         self._step = 0
@@ -281,11 +286,10 @@ class Simulation:
         self._drive_left, self._drive_right = np.zeros(count), np.zeros(count)
         self._build_chips(count, skip_idle)
         self._build_medium(count)
-        self._links_stale = True
-        self._pulses = np.zeros(count, np.int64)
-        self._todo = np.zeros(count, np.int64)
-        self._marked = np.zeros(count, np.uint8)
-        self._printing = np.zeros(count, np.int64)
+        self._moved = True
+        self._plan = make_plan(count)
+        self._plan.progress[Progress.WINDOW] = self._window_units
+        self._plan.progress[Progress.HELPERS] = min(self.threads, count) - 1
         room = 4 * count + 64
         self._traffic = Traffic(
             np.zeros((room, 5), np.int64),
@@ -310,7 +314,7 @@ class Simulation:
         code = np.zeros((len(flash), FLASH_WORDS), np.uint32)
         for image in range(len(flash)):
             decode_image(flash[image], code[image])
-        self.chips = chips = allocate(count)
+        chips = allocate(count)
         chips.eeprom[:] = self.traits.eeprom
         chips.image = self._program_index = np.array(image_of_group, np.int64)[self.group]
         chips.fuses[:] = DEFAULT_FUSES
@@ -358,9 +362,14 @@ class Simulation:
             program=self._program_index,
             blocks=np.zeros((len(self.programs), len(NO_BLOCKS)), np.int64),
             flash_before=flash.copy(),
-            fresh=np.zeros(count, np.uint8),
+            fresh=np.ones(count, np.uint8),
             inbox=np.zeros(count, np.int64),
             outcome=np.zeros(count, np.int64),
+            audible=np.zeros(count, np.int64),
+            quiet_until=np.full(count, LONG_AGO),
+            ahead=np.zeros(count, np.uint8),
+            eager=np.zeros(count, np.int64),
+            dead=np.zeros(count, np.uint8),
         )
 
     def _build_medium(self, count: int) -> None:
@@ -389,7 +398,9 @@ class Simulation:
         best *= float(self._medium.power.max()) * (1 + 4 * self._medium.amplitude_noise)
         best *= 1 + window.PULSE_NOISE_REACH * self._medium.pulse_noise
         self._range_mm = reach_mm(curve, best) + 4 * scene.optics.distance_noise_mm
-        self._neighbours = allocate_neighbours(count)
+        self._use_lists(allocate_neighbours(count))
+        self._listed_x_mm = np.full(count, np.inf)
+        self._listed_y_mm = np.full(count, np.inf)
         self._controller = overhead.make_controller(scene, count)
 
     # ---- running ---------------------------------------------------------------------------------
@@ -425,14 +436,70 @@ class Simulation:
     def _advance(self) -> None:
         """Advance all by one world step."""
         self._prepare_step()
-        start, end = self._time, self._time + self._step_units
-        while start < end:
-            stop = min(start + self._window_units, end)
-            self._run_window(start, stop)
-            start = stop
-        self._time = end
+        progress = self._plan.progress
+        progress[Progress.TIME] = self._time
+        progress[Progress.STEP_END] = self._time + self._step_units
+        progress[Progress.WITNESSED] = len(self._witnesses) > 0
+        need = self._run_chips(Role.LEAD)
+        while need != Need.NOTHING:
+            if need == Need.IMAGES:
+                self._give_images()
+            elif need == Need.PRINTER:
+                self._read_printers()
+            else:
+                self._tell_witnesses()
+            need = self._run_chips(Role.LEAD)
+        self._time += self._step_units
         self._step += 1
         self._move()
+        if progress[Progress.DEATHS] > len(self.faults):
+            messages = self._note_faults()
+            if self.scene.scene.on_fault == "stop_run":
+                raise ChipFault(messages[0])
+
+    def _run_chips(self, role: Role) -> int:
+        """Let this thread and its helpers run chips."""
+        if self._pool is not None and role == Role.LEAD:
+            self._call_helpers(self._pool)
+        return self._take_part(self._desks[0], role)
+
+    def _take_part(self, desk: Desk, role: Role) -> int:
+        return int(
+            rounds.advance(
+                self._swarm,
+                self._medium,
+                self._links,
+                self._controller,
+                desk,
+                self._plan,
+                self._traffic,
+                int(role),
+            )
+        )
+
+    def _call_helpers(self, pool: ThreadPoolExecutor) -> None:
+        """Have helpers at hand; those that had nothing to do for long have gone."""
+        for number in range(int(self._plan.progress[Progress.HELPERS])):
+            if number < len(self._helpers):
+                if not self._helpers[number].done():
+                    continue
+                self._helpers.pop(number).result()
+            helper = pool.submit(self._take_part, self._desks[1 + number], Role.HELP)
+            self._helpers.insert(number, helper)
+
+    def _dismiss_helpers(self) -> None:
+        """Send helpers away, before arrays that they work on are exchanged."""
+        self._plan.board[sharing.DISMISSED] = 1
+        wait(self._helpers)
+        self._helpers.clear()
+        self._plan.board[sharing.DISMISSED] = 0
+
+    def _catch_up(self, robots: Sequence[int] | NDArray[np.int64]) -> None:
+        """Bring chips that lag or are ahead to the time of now."""
+        self._plan.todo[: len(robots)] = robots
+        self._plan.progress[Progress.COUNT] = len(robots)
+        self._plan.progress[Progress.TIME] = self._time
+        self._run_chips(Role.CATCH_UP)
 
     def _take_translations(self) -> None:
         """Give robots the native code that has become ready."""
@@ -444,20 +511,15 @@ class Simulation:
     def _prepare_step(self) -> None:
         self._take_translations()
         scene = self.scene
-        count = len(self.chips)
-        dt_s = scene.world.step_ms / 1000
-        if self._links_stale:
-            self._neighbours = find_neighbours(
-                self.world.x_mm, self.world.y_mm, count, self._range_mm, self._neighbours
-            )
-            lists = self._neighbours
-            self._links = Links(lists.first, lists.index, lists.distance_mm)
+        count = len(self.group)
+        if self._moved:
+            self._find_links()
             overhead.aim(self._controller, scene, self.world.x_mm[:count], self.world.y_mm[:count])
             ahead, aside = self._sensor
             light_model.illuminate(self.world, self._light, ahead, aside, self._lux)
-            self._links_stale = False
+            self._moved = False
         sensors.apply_sensors(
-            self.chips,
+            self._swarm.chips,
             self._lux,
             self.battery.volts,
             scene.world.temperature_c,
@@ -468,35 +530,61 @@ class Simulation:
             turns = self.time_s / scene.spread.clock_drift_period_s + self.traits.drift_phase
             factor = 1 + drift / 100 * np.sin(2 * np.pi * turns)
             periods = np.round(self._periods / factor).astype(np.int64)
-            window.set_clock_periods(self._swarm, self._time, periods)
-        self._dt_s = dt_s
+            self._catch_up(np.arange(count))
+            rounds.set_clock_periods(self._swarm, self._time, periods)
 
-    def _run_window(self, start: int, end: int) -> None:
-        swarm, links = self._swarm, self._links
-        first, last = np.searchsorted(self._controller.time, [start, end])
-        before = [self.chips[robot : robot + 1].copy() for robot, _ in self._witnesses]
-        window.open_window(swarm)
-        count = window.find_senders(swarm, start - window.MESSAGE_GAP, self._todo)
-        everyone_ran = False
-        while count or not everyone_ran:
-            if count:
-                self._run_round(int(first), int(last), count, end)
-                swarm = self._swarm
-                count = window.close_round(
-                    swarm, links, self._medium.hear_own, self._todo, count, self._marked
-                )
-            if not everyone_ran:
-                count = window.find_fresh(swarm, self._todo, count, self._marked)
-                everyone_ran = True
-                if not count:
-                    break
-        for (robot, notice), chips in zip(self._witnesses, before, strict=True):
-            if not self.chips[robot].fault:
-                notice(self._witness(robot, chips, int(first), int(last), end))
-        printed = window.commit_window(swarm, self._traffic, self._pulses, self._printing)
-        for robot in self._printing[:printed].tolist():
+    def _find_links(self) -> None:
+        """List who may hear whom, if the lists of before do not hold any more."""
+        count = len(self.group)
+        x_mm, y_mm = self.world.x_mm, self.world.y_mm
+        slack_mm = EARSHOT_MARGIN_MM / 2
+        if are_near(x_mm, y_mm, self._listed_x_mm, self._listed_y_mm, slack_mm):
+            return
+        lists = find_neighbours(
+            x_mm, y_mm, count, self._range_mm + EARSHOT_MARGIN_MM, self._neighbours
+        )
+        if lists is not self._neighbours:
+            self._dismiss_helpers()
+            self._use_lists(lists)
+        self._listed_x_mm[:] = x_mm[:count]
+        self._listed_y_mm[:] = y_mm[:count]
+
+    def _use_lists(self, lists: Neighbours) -> None:
+        self._neighbours = lists
+        world = self.world
+        self._links = Links(lists.first, lists.index, world.x_mm, world.y_mm, self._range_mm)
+
+    def _give_images(self) -> None:
+        """Give each robot that wants to program its flash an image of its own."""
+        self._dismiss_helpers()
+        count = int(self._plan.progress[Progress.COUNT])
+        for robot in self._plan.todo[:count].tolist():
+            if self._swarm.outcome[robot] != Outcome.IMAGE:
+                continue
+            image = len(self._swarm.flash)
+            grow = np.zeros((1, FLASH_WORDS), np.uint16)
+            self._swarm = self._swarm._replace(
+                flash=np.concatenate([self._swarm.flash, grow]),
+                code=np.concatenate([self._swarm.code, grow.astype(np.uint32)]),
+                flash_before=np.concatenate([self._swarm.flash_before, grow]),
+            )
+            rounds.give_image(self._swarm, robot, image)
+
+    def _read_printers(self) -> None:
+        swarm = self._swarm
+        for robot in self._plan.printing[: self._plan.progress[Progress.PRINTED]].tolist():
             row = swarm.emissions[swarm.current[robot], robot]
             self._uart.append((robot, row.bytes[: row.byte_count].tobytes()))
+
+    def _note_faults(self) -> list[str]:
+        """Return what happened to chips that have stopped since the last time."""
+        known = {robot for robot, _ in self.faults}
+        messages = []
+        for robot in np.flatnonzero(self._swarm.dead).tolist():
+            if robot not in known:
+                messages.append(f"robot {robot}: {self._chip(robot)._fault_message()}")
+                self.faults.append((robot, messages[-1]))
+        return messages
 
     def command(self, *commands: Command) -> None:
         """Let the overhead controller say something more, now or later."""
@@ -509,27 +597,43 @@ class Simulation:
         path = self.scene.path
         self.scene = self.scene.model_copy(update={"controller": [*earlier, *commands]})
         self.scene._path = path
-        self._controller = overhead.make_controller(self.scene, len(self.chips))
-        self._links_stale = True  # whom they reach is worked out with the links
+        self._dismiss_helpers()
+        self._controller = overhead.make_controller(self.scene, len(self.group))
+        self._plan.progress[Progress.LAST_PULSE] = 0
+        self._moved = True  # whom they reach is worked out with the links
 
     def witness(self, robot: int, notice: Callable[[Witnessed], None]) -> None:
         """Call ``notice`` after every window with what a robot went through; changes nothing."""
         self.check_robot(robot)
+        self._attend(robot)
         self._witnesses.append((robot, notice))
 
     def check_robot(self, robot: int) -> None:
         """Raise an error if there is no robot of this number."""
-        if not 0 <= robot < len(self.chips):
-            raise UsageError(f"there is no robot {robot}: they are 0 to {len(self.chips) - 1}")
+        if not 0 <= robot < len(self.group):
+            raise UsageError(f"there is no robot {robot}: they are 0 to {len(self.group) - 1}")
 
-    def _witness(self, robot: int, before: Any, first: int, last: int, end: int) -> Witnessed:
+    def _tell_witnesses(self) -> None:
+        swarm = self._swarm
+        for robot, notice in self._witnesses:
+            if swarm.chips[robot].fault:
+                continue
+            before = swarm.snapshot_bytes[robot].copy().view(swarm.chips.dtype).view(np.recarray)
+            notice(self._witness(robot, before))
+
+    def _witness(self, robot: int, before: Any) -> Witnessed:
+        progress = self._plan.progress
+        end = min(
+            int(progress[Progress.TIME] + progress[Progress.WINDOW]),
+            int(progress[Progress.STEP_END]),
+        )
         rows = window.write_tape_again(
             self._swarm,
             self._medium,
             self._links,
             self._controller,
-            first,
-            last,
+            int(progress[Progress.FIRST_PULSE]),
+            int(progress[Progress.LAST_PULSE]),
             self._desks[0],
             robot,
             end,
@@ -537,93 +641,24 @@ class Simulation:
         )
         tape = self._desks[0].tape[:rows].copy()
         before.tape_next = 0
-        after = self.chips[robot : robot + 1].copy()
+        after = self._swarm.chips[robot : robot + 1].copy()
         return Witnessed(
-            self._attach(robot, before.view(np.recarray), tape),
+            self._attach(robot, before, tape),
             self._attach(robot, after.view(np.recarray), tape),
             tape,
             end,
         )
 
-    def _run_round(self, first: int, last: int, count: int, end: int) -> None:
-        threads = min(self.threads, count)
-
-        def work(thread: int) -> None:
-            window.run_round(
-                self._swarm,
-                self._medium,
-                self._links,
-                self._controller,
-                first,
-                last,
-                self._desks[thread],
-                self._todo,
-                count,
-                thread,
-                threads,
-                end,
-            )
-
-        if threads == 1 or self._pool is None:
-            threads = 1
-            work(0)
-        else:
-            waiting = [self._pool.submit(work, thread) for thread in range(1, threads)]
-            work(0)
-            wait(waiting)
-            for done in waiting:
-                done.result()
-        ran = self._todo[:count]
-        troubled = ran[self._swarm.outcome[ran] >= Outcome.FAULT]
-        for robot in troubled.tolist():
-            self._handle(robot, first, last, end)
-
-    def _handle(self, robot: int, first: int, last: int, end: int) -> None:
-        """Deal with a robot that faulted, or that wants to change its flash."""
-        while self._swarm.outcome[robot] == Outcome.IMAGE:
-            image = len(self._swarm.flash)
-            grow = np.zeros((1, FLASH_WORDS), np.uint16)
-            self._swarm = self._swarm._replace(
-                flash=np.concatenate([self._swarm.flash, grow]),
-                code=np.concatenate([self._swarm.code, grow.astype(np.uint32)]),
-                flash_before=np.concatenate([self._swarm.flash_before, grow]),
-            )
-            window.give_image(self._swarm, robot, image)
-            window.run_round(
-                self._swarm,
-                self._medium,
-                self._links,
-                self._controller,
-                first,
-                last,
-                self._desks[0],
-                np.array([robot], np.int64),
-                1,
-                0,
-                1,
-                end,
-            )
-        if self._swarm.outcome[robot] == Outcome.FAULT:
-            message = self._note_fault(robot)
-            if self.scene.scene.on_fault == "stop_run":
-                raise ChipFault(message)
-
-    def _note_fault(self, robot: int) -> str:
-        """Add a chip's fault to the list, and return what is said of it."""
-        message = f"robot {robot}: {self._chip(robot)._fault_message()}"
-        self.faults.append((robot, message))
-        return message
-
     def _move(self) -> None:
-        motors.update_drives(
-            self.chips, self.motors, self._dt_s, self._drive_left, self._drive_right
-        )
-        for robot, _ in self.faults:
-            self._drive_left[robot] = self._drive_right[robot] = 0.0
-        battery_model.drain(self.chips, self.battery, self.motors.duty, self._pulses, self._dt_s)
-        self._pulses[:] = 0
+        chips, dt_s = self._swarm.chips, self.scene.world.step_ms / 1000
+        motors.update_drives(chips, self.motors, dt_s, self._drive_left, self._drive_right)
+        if self._plan.progress[Progress.DEATHS]:
+            dead = self._swarm.dead > 0
+            self._drive_left[dead] = self._drive_right[dead] = 0.0
+        battery_model.drain(chips, self.battery, self.motors.duty, self._plan.pulses, dt_s)
+        self._plan.pulses[:] = 0
         moved = advance_world(
-            self.world, self._work, self._drive_left, self._drive_right, self._dt_s, self._step
+            self.world, self._work, self._drive_left, self._drive_right, dt_s, self._step
         )
         if moved == NO_ROOM:
             raise SceneError(
@@ -631,14 +666,20 @@ class Simulation:
                 " give the scene a larger arena or fewer robots"
             )
         if moved:
-            self._links_stale = True
+            self._moved = True
 
     # ---- looking ---------------------------------------------------------------------------------
 
+    @property
+    def chips(self) -> Chips:
+        """All chips, one record each, as they are now; later steps do not keep them up to date."""
+        self._catch_up(np.arange(len(self.group)))
+        return self._swarm.chips
+
     def led_colours(self) -> NDArray[np.int64]:
         """Return the colour every robot shows now: r | g << 2 | b << 4."""
-        colours = np.zeros(len(self.chips), np.int64)
-        led.read_colours(self.chips, colours)
+        colours = np.zeros(len(self.group), np.int64)
+        led.read_colours(self._swarm.chips, colours)
         return colours
 
     def drain_sent(self) -> NDArray[Any]:
@@ -685,12 +726,23 @@ class Simulation:
         return self._named_programs[program.digest]
 
     def _chip(self, robot: int) -> Chip:
+        self._attend(robot)
         front = self._swarm.front[robot]
         carried = front.carried[: front.carried_count].copy()
-        return self._attach(robot, self.chips[robot : robot + 1].view(np.recarray), carried)
+        row = self._swarm.chips[robot : robot + 1].view(np.recarray)
+        chip = self._attach(robot, row, carried)
+        weakref.finalize(chip, _leave_alone, self._swarm.eager, robot).atexit = False
+        return chip
+
+    def _attend(self, robot: int) -> None:
+        """Keep a chip up to date in every window, because somebody looks at it."""
+        self._catch_up([robot])
+        self._swarm.eager[robot] += 1
+        if not self._swarm.dead[robot]:
+            self._swarm.quiet_until[robot] = LONG_AGO
 
     def _attach(self, robot: int, chips: Chips, tape: NDArray[np.int64]) -> Chip:
-        image = int(self.chips[robot].image)
+        image = int(self._swarm.chips[robot].image)
         return Chip.attach(
             self._program_of(robot),
             float(self.traits.clock_hz[robot]),
@@ -707,7 +759,7 @@ class Simulation:
         chips = self.chips.copy()
         front = self._swarm.front.copy()
         swarm = self._swarm._replace(chips=chips, chip_bytes=_bytes_of(chips), front=front)
-        window.settle_all(swarm, self._desks[0].tape)
+        rounds.settle_all(swarm, self._desks[0].tape)
         for name in UNSEEN_FIELDS:
             chips[name] = 0
         chips.next[:, Source.TAPE] = 0
@@ -734,6 +786,7 @@ class Simulation:
 
     def save(self, path: str | Path) -> None:
         """Write everything that is needed to go on later to one file."""
+        self._catch_up(np.arange(len(self.group)))
         swarm, world = self._swarm, self.world
         info = {
             "format": STATE_FORMAT,
@@ -741,7 +794,7 @@ class Simulation:
             "overrides": self.scene.model_dump(mode="json"),
             "time": self._time,
             "step": self._step,
-            "chip_layout": hashlib.sha256(str(self.chips.dtype).encode()).hexdigest(),
+            "chip_layout": hashlib.sha256(str(swarm.chips.dtype).encode()).hexdigest(),
         }
         with Path(path).open("wb") as file:
             np.savez_compressed(
@@ -777,7 +830,7 @@ class Simulation:
             )
         scene = Scene.model_validate(info["overrides"], strict=False, context={"folder": "."})
         simulation = cls(scene, threads=threads, **settings)
-        layout = hashlib.sha256(str(simulation.chips.dtype).encode()).hexdigest()
+        layout = hashlib.sha256(str(simulation._swarm.chips.dtype).encode()).hexdigest()
         if layout != info["chip_layout"]:
             raise RecordError(f"{path}: saved by another version of avrswarm; run the scene again")
         simulation._put_back(parts, info)
@@ -788,7 +841,8 @@ class Simulation:
         code = np.zeros((len(flash), FLASH_WORDS), np.uint32)
         for image in range(len(flash)):
             decode_image(flash[image], code[image])
-        skip_idle = self.chips.skip_idle.copy()
+        self._dismiss_helpers()
+        skip_idle = self._swarm.chips.skip_idle.copy()
         self._swarm = self._swarm._replace(flash=flash, code=code, flash_before=flash.copy())
         swarm = self._swarm
         targets: dict[str, NDArray[Any]] = {
@@ -807,11 +861,18 @@ class Simulation:
         }
         for name, target in targets.items():
             target[...] = parts[name]
-        self.chips.skip_idle = skip_idle
-        for robot in np.flatnonzero(self.chips.fault).tolist():
-            self._note_fault(robot)
+        swarm.chips.skip_idle = skip_idle
+        swarm.dead[:] = swarm.chips.fault != 0
+        swarm.quiet_until[swarm.dead > 0] = NEVER
+        self._plan.progress[Progress.DEATHS] = swarm.dead.sum()
+        self._note_faults()
         self._time, self._step = int(info["time"]), int(info["step"])
-        self._links_stale = True
+        self._moved = True
+
+
+def _leave_alone(eager: NDArray[np.int64], robot: int) -> None:
+    """Nobody looks at this robot's chip any more."""
+    eager[robot] -= 1
 
 
 def _bytes_of(records: NDArray[Any]) -> NDArray[np.uint8]:

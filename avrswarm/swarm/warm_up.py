@@ -11,7 +11,7 @@ ABOUT_S = 30
 
 def compile_swarm() -> None:
     """Compile, or load from disk, what all swarms run; say so where that takes long."""
-    with announce_compilation("window.run_round", ABOUT_S):
+    with announce_compilation("rounds.advance", ABOUT_S):
         small = Simulation(read_scene("blink"), threads=1)
         small.run(seconds=0.001)
         small.led_colours()

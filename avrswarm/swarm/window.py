@@ -1,17 +1,18 @@
-"""One window of time for all chips: optimistic, exact, parallel over robots.
+"""One robot in one window of time: the light that reaches it, its chip, what it sends.
 
-Every chip first runs the window with the light it knows of. Whoever's light changed because a
-neighbour turned out to send runs again, from a snapshot, until nothing changes any more. That ends,
-because a pulse acts on others only about a microsecond after it was sent, so each round settles at
-least that much more. What comes out does not depend on the length of windows, on the order of
-robots, or on threads: a round reads only what the round before has written.
+``avrswarm.swarm.rounds`` has all robots run a window until they agree. Receivers are described in
+``avrswarm.robot.infrared``, the light's way in ``avrswarm.world.optics``; this is the place where
+chips, boards and world meet.
 
-Receivers are described in ``avrswarm.robot.infrared``, the light's way in
-``avrswarm.world.optics``; this is the place where chips, boards and world meet.
+A robot that waits need not be touched in every window. Between two events a chip in a proven idle
+loop, or asleep, does nothing that anybody could see: it may lag behind. A chip in a counted delay
+may run ahead to its next event, if it touches nothing on the way; light that arrives earlier takes
+it back to its snapshot. ``quiet_until`` says how long a robot may be left alone.
 """
 
 from __future__ import annotations
 
+import math
 from enum import IntEnum
 from typing import Annotated, NamedTuple
 
@@ -19,20 +20,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from avrswarm.chip.core import Stop, run
-from avrswarm.chip.kernels import settle
-from avrswarm.chip.peripherals import clock
+from avrswarm.chip.idle import in_delay_loop
 from avrswarm.chip.schedule import cycle_at
-from avrswarm.chip.state import ChipRow, Chips, Log, record_dtype
+from avrswarm.chip.state import ChipRow, Chips, Log, Touch, record_dtype
 from avrswarm.isa.decode import FLASH_WORDS, decode_range
 from avrswarm.jit import entry, kernel
 from avrswarm.randomness import Stream, gaussian, uniform
-from avrswarm.robot import infrared
+from avrswarm.robot import infrared, sensors
 from avrswarm.robot.infrared import FrontEndRow, Receiver
-from avrswarm.robot.listener import NOTHING, deafen, hear, speak, speaker_timeout
+from avrswarm.robot.listener import NOTHING, deafen, hear
 from avrswarm.world.optics import Optics, amplitude
 
-MOST_PULSES = 96
-"""Pulses one robot can send in a window; Kilobot messages have at most 60 in 2 ms."""
+MOST_PULSES = 160
+"""Pulses one robot can send in a window; Kilobot messages have at most 150 in 5 ms."""
 MOST_BYTES = 64
 PULSE_NOISE_REACH = 4.0
 """Deviations within which the noise of a pulse can decide whether it is heard."""
@@ -77,7 +77,7 @@ EMISSION_DTYPE = record_dtype(EmissionRow)
 class Outcome(IntEnum):
     """What became of a robot in a round."""
 
-    UNCHANGED = 0  # nothing new arrived: the last run stands
+    UNCHANGED = 0  # nothing new arrived: the last run stands, or it rests
     RAN = 1
     FAULT = 2
     IMAGE = 3  # it wants to program its own flash and needs a copy first
@@ -99,11 +99,16 @@ class Medium(NamedTuple):
 
 
 class Links(NamedTuple):
-    """Who may hear whom in this step (robot r: ``sender[first[r]:first[r + 1]]``)."""
+    """Who may hear whom in this step (robot r: ``sender[first[r]:first[r + 1]]``).
+
+    The lists may hold some who are too far away; within ``range_mm`` is who is heard.
+    """
 
     first: NDArray[np.int64]
     sender: NDArray[np.int64]
-    distance_mm: NDArray[np.float64]
+    x_mm: NDArray[np.float64]
+    y_mm: NDArray[np.float64]
+    range_mm: float
 
 
 class Controller(NamedTuple):
@@ -140,6 +145,11 @@ class Swarm(NamedTuple):
     fresh: NDArray[np.uint8]  # 1: has not run in this window yet
     inbox: NDArray[np.int64]  # digest of the light it last ran with
     outcome: NDArray[np.int64]
+    audible: NDArray[np.int64]  # pulses in its valid emission
+    quiet_until: NDArray[np.int64]  # time before which only light can make it do anything
+    ahead: NDArray[np.uint8]  # 1: its chip is ahead of time, the snapshot is the past to go back to
+    eager: NDArray[np.int64]  # how many look at its chip: it never lags then, nor runs ahead
+    dead: NDArray[np.uint8]  # 1: its chip has faulted
 
 
 class Desk(NamedTuple):
@@ -256,14 +266,17 @@ def _collect(
     count = 0
     for number in range(front.pending_count):
         count = _insert(desk, count, front.pending_time[number], front.pending_counts[number])
-    if medium.hear_own and swarm.emissions[swarm.current[robot], robot].count:
+    if medium.hear_own and swarm.audible[robot]:
         count = _collect_from(swarm, medium, desk, count, robot, robot, 0.0)
     for place in range(links.first[robot], links.first[robot + 1]):
         sender = links.sender[place]
-        if swarm.emissions[swarm.current[sender], sender].count:
-            count = _collect_from(
-                swarm, medium, desk, count, sender, robot, links.distance_mm[place]
-            )
+        if swarm.audible[sender]:
+            dx = links.x_mm[sender] - links.x_mm[robot]
+            dy = links.y_mm[sender] - links.y_mm[robot]
+            square = dx * dx + dy * dy
+            if square <= links.range_mm * links.range_mm:
+                distance_mm = math.sqrt(square)
+                count = _collect_from(swarm, medium, desk, count, sender, robot, distance_mm)
     for pulse in range(first_pulse, last_pulse):
         if controller.reaches[controller.command[pulse], robot]:
             strength = controller.counts / medium.receiver.threshold[robot]
@@ -337,7 +350,8 @@ def _add_pulse(emission: EmissionRow, time: int, cycle: int, pins: int) -> None:
 
 
 @kernel
-def _copy_front(source: FrontEndRow, target: FrontEndRow) -> None:
+def copy_front(source: FrontEndRow, target: FrontEndRow) -> None:
+    """Copy what a receiver remembers."""
     target.level = source.level
     target.fall = source.fall
     target.lingering = source.lingering
@@ -352,6 +366,10 @@ def _copy_front(source: FrontEndRow, target: FrontEndRow) -> None:
         for column in range(4):
             target.carried[row, column] = source.carried[row, column]
 
+
+LONG_AGO = -(1 << 60)
+LONGEST_REST = 400_000
+"""Cycles that a robot is left alone at most."""
 
 OWN_ECHO_CYCLES = 2700
 """A listener counts as deaf this long after each own pulse: longer than any gap in a frame."""
@@ -406,7 +424,7 @@ def _write_tape(
 
     Return how many arrive before ``end``, and the rows of the tape; ``front`` comes to ``end``.
     """
-    _copy_front(swarm.front[robot], front)
+    copy_front(swarm.front[robot], front)
     rows = front.carried_count
     for row in range(rows):
         for column in range(4):
@@ -486,17 +504,32 @@ def _copy_flash(source: NDArray[np.uint16], target: NDArray[np.uint16], image: i
 
 @kernel
 def take_back(swarm: Swarm, robot: int) -> None:
-    """Put a chip back to where it was when the window began."""
+    """Put a chip back to where its snapshot was taken; what its sensors show is that of now."""
+    c = swarm.chips[robot]
+    battery = c.adc_microvolts[sensors.BATTERY_CHANNEL]
+    light = c.adc_microvolts[sensors.LIGHT_CHANNEL]
+    temperature = c.adc_microvolts[sensors.TEMPERATURE_CHANNEL]
     for place in range(swarm.chip_bytes.shape[1]):
         swarm.chip_bytes[robot, place] = swarm.snapshot_bytes[robot, place]
-    image = swarm.chips[robot].image
+    c.adc_microvolts[sensors.BATTERY_CHANNEL] = battery
+    c.adc_microvolts[sensors.LIGHT_CHANNEL] = light
+    c.adc_microvolts[sensors.TEMPERATURE_CHANNEL] = temperature
+    swarm.ahead[robot] = 0
+    if c.private_image:
+        _copy_flash(swarm.flash_before, swarm.flash, c.image)
+        decode_range(swarm.flash[c.image], swarm.code[c.image], 0, FLASH_WORDS)
+
+
+@kernel
+def _take_snapshot(swarm: Swarm, robot: int) -> None:
+    for place in range(swarm.chip_bytes.shape[1]):
+        swarm.snapshot_bytes[robot, place] = swarm.chip_bytes[robot, place]
     if swarm.chips[robot].private_image:
-        _copy_flash(swarm.flash_before, swarm.flash, image)
-        decode_range(swarm.flash[image], swarm.code[image], 0, FLASH_WORDS)
+        _copy_flash(swarm.flash, swarm.flash_before, swarm.chips[robot].image)
 
 
-@entry
-def run_round(
+@kernel
+def run_window(
     swarm: Swarm,
     medium: Medium,
     links: Links,
@@ -504,236 +537,124 @@ def run_round(
     first_pulse: int,
     last_pulse: int,
     desk: Desk,
-    todo: NDArray[np.int64],
-    count: int,
-    begin: int,
-    stride: int,
+    robot: int,
     end: int,
-) -> None:
-    """Run every ``stride``-th robot of ``todo`` from ``begin`` on to world time ``end``."""
-    size = swarm.chip_bytes.shape[1]
-    for number in range(begin, count, stride):
-        robot = todo[number]
-        arrivals = _collect(swarm, medium, links, controller, first_pulse, last_pulse, robot, desk)
-        inbox = _digest_inbox(desk, arrivals)
-        if swarm.fresh[robot]:
-            for place in range(size):
-                swarm.snapshot_bytes[robot, place] = swarm.chip_bytes[robot, place]
-            if swarm.chips[robot].private_image:
-                _copy_flash(swarm.flash, swarm.flash_before, swarm.chips[robot].image)
-        elif inbox == swarm.inbox[robot]:
-            swarm.outcome[robot] = Outcome.UNCHANGED
-            continue
-        else:
-            take_back(swarm, robot)
-        swarm.inbox[robot] = inbox
-        swarm.outcome[robot] = _run_robot(swarm, medium, desk, robot, arrivals, end)
-
-
-# ---- between rounds
-# ----------------------------------------------------------------------------------
-
-
-@kernel
-def _same_pulses(a: EmissionRow, b: EmissionRow) -> bool:
-    if a.count != b.count:
-        return False
-    for number in range(a.count):
-        if a.time[number] != b.time[number] or a.pins[number] != b.pins[number]:
-            return False
-    return True
-
-
-@entry
-def close_round(
-    swarm: Swarm,
-    links: Links,
-    hear_own: int,
-    todo: NDArray[np.int64],
-    count: int,
-    marked: NDArray[np.uint8],
 ) -> int:
-    """Make a round valid; put into ``todo`` who may now hear something else; return how many."""
-    for number in range(count):
-        robot = todo[number]
-        if swarm.outcome[robot] == Outcome.UNCHANGED or swarm.outcome[robot] == Outcome.IMAGE:
-            continue
-        old = swarm.current[robot]
-        changed = not _same_pulses(swarm.emissions[old, robot], swarm.emissions[1 - old, robot])
-        swarm.current[robot] = 1 - old
-        swarm.fresh[robot] = 0
-        if changed:
-            if hear_own:
-                marked[robot] = 1
-            for place in range(links.first[robot], links.first[robot + 1]):
-                marked[links.sender[place]] = 1
-    found = 0
-    for robot in range(len(marked)):
-        if marked[robot]:
-            marked[robot] = 0
-            if swarm.chips[robot].fault == 0:
-                todo[found] = robot
-                found += 1
-    return found
+    """Run a robot to world time ``end`` with the light known now; return an ``Outcome``."""
+    arrivals = _collect(swarm, medium, links, controller, first_pulse, last_pulse, robot, desk)
+    inbox = _digest_inbox(desk, arrivals)
+    if not swarm.fresh[robot]:
+        if inbox == swarm.inbox[robot]:
+            return Outcome.UNCHANGED.value
+        take_back(swarm, robot)
+    else:
+        if arrivals == 0 and swarm.quiet_until[robot] >= end:
+            return Outcome.UNCHANGED.value
+        if not swarm.ahead[robot]:
+            _take_snapshot(swarm, robot)
+            if arrivals == 0 and _run_ahead(swarm, desk, robot, end):
+                return Outcome.UNCHANGED.value
+        elif arrivals:
+            take_back(swarm, robot)
+    swarm.inbox[robot] = inbox
+    return _run_robot(swarm, medium, desk, robot, arrivals, end)
 
 
-@entry
-def open_window(swarm: Swarm) -> None:
-    """Forget the emissions of the window before; they have all arrived or are pending."""
-    for robot in range(len(swarm.fresh)):
-        swarm.fresh[robot] = 1
-        for buffer in range(2):
-            swarm.emissions[buffer, robot].count = 0
-            swarm.emissions[buffer, robot].byte_count = 0
-
-
-class Traffic(NamedTuple):
-    """Messages sent and heard since the recorder last looked."""
-
-    sent: NDArray[np.int64]  # rows of robot, start time, end time, pulses, verdict of `speak`
-    sent_data: NDArray[np.uint8]
-    heard: NDArray[np.int64]  # rows of robot, time, verdict of `hear`, high gain, low gain
-    heard_data: NDArray[np.uint8]
-    counts: NDArray[np.int64]  # rows used in sent and heard, rows that found no room
+# ---- resting
+# -----------------------------------------------------------------------------------------
 
 
 @kernel
-def _time_of(c: ChipRow, cycle: int) -> int:
+def time_of(c: ChipRow, cycle: int) -> int:
+    """Return the world time at which a cycle of this chip begins."""
     return c.time_base + (cycle - c.time_base_cycle) * c.period
 
 
 @kernel
-def _note_sent(swarm: Swarm, robot: int, said: int, traffic: Traffic) -> None:
-    row = traffic.counts[0]
-    if row >= len(traffic.sent):
-        traffic.counts[2] += 1
-        return
-    c = swarm.chips[robot]
-    mouth = swarm.speakers[robot]
-    traffic.sent[row, 0] = robot
-    traffic.sent[row, 1] = _time_of(c, mouth.start)
-    traffic.sent[row, 2] = _time_of(c, mouth.end)
-    traffic.sent[row, 3] = mouth.pulses
-    traffic.sent[row, 4] = said
-    for place in range(traffic.sent_data.shape[1]):
-        traffic.sent_data[row, place] = mouth.message[place]
-    traffic.counts[0] += 1
+def _in_the_dark(swarm: Swarm, robot: int) -> bool:
+    """Tell whether a robot's receiver and transmitter have nothing left to do."""
+    front = swarm.front[robot]
+    return bool(
+        front.level == 0
+        and front.pending_count == 0
+        and front.carried_count == 0
+        and swarm.speakers[robot].count == 0
+    )
 
 
 @kernel
-def _note_heard(swarm: Swarm, robot: int, traffic: Traffic) -> None:
-    row = traffic.counts[1]
-    if row >= len(traffic.heard):
-        traffic.counts[2] += 1
-        return
-    ear = swarm.listeners[robot]
-    traffic.heard[row, 0] = robot
-    traffic.heard[row, 1] = _time_of(swarm.chips[robot], swarm.verdict[robot, 1])
-    traffic.heard[row, 2] = swarm.verdict[robot, 0]
-    traffic.heard[row, 3] = ear.high_gain
-    traffic.heard[row, 4] = ear.low_gain
-    for place in range(traffic.heard_data.shape[1]):
-        traffic.heard_data[row, place] = ear.message[place]
-    traffic.counts[1] += 1
+def _undisturbed(c: ChipRow) -> bool:
+    """Tell whether nothing is due at the boundary at which a chip stands."""
+    return (
+        c.requests == 0
+        and not (c.sampled_at == c.cycle and c.sampled)
+        and c.fault == 0
+        and c.reset_cause == 0
+        and c.clock_changed == 0
+        and c.rww_busy == 0
+        and c.log_count == 0
+    )
 
 
-@entry
-def commit_window(
-    swarm: Swarm, traffic: Traffic, pulses: NDArray[np.int64], printing: NDArray[np.int64]
-) -> int:
-    """Make the window's results final; list robots that printed and return how many did."""
-    printed = 0
-    for robot in range(len(swarm.fresh)):
-        if swarm.fresh[robot]:
-            continue  # faulted before this window
-        _copy_front(swarm.front_next[robot], swarm.front[robot])
-        emission = swarm.emissions[swarm.current[robot], robot]
-        sender = swarm.senders[robot]
-        sender.powered = emission.powered
-        sender.last_pins = emission.last_pins
-        sender.last_pulse = emission.last_pulse
-        sender.messages = emission.messages
-        sender.lost = emission.lost
-        pulses[robot] += emission.count
-        if emission.byte_count:
-            printing[printed] = robot
-            printed += 1
-        for place in range(swarm.listener_bytes.shape[1]):
-            swarm.listener_bytes[robot, place] = swarm.listener_next_bytes[robot, place]
-        if swarm.verdict[robot, 0] != NOTHING:
-            _note_heard(swarm, robot, traffic)
-        mouth = swarm.speakers[robot]
-        for number in range(emission.count):
-            said = speak(mouth, emission.cycle[number])
-            if said != NOTHING:
-                _note_sent(swarm, robot, said, traffic)
-        said = speaker_timeout(mouth, swarm.chips[robot].cycle)
-        if said != NOTHING:
-            _note_sent(swarm, robot, said, traffic)
-    return printed
-
-
-@entry
-def find_senders(swarm: Swarm, since: int, todo: NDArray[np.int64]) -> int:
-    """List the robots that have sent since a time: they will go on, so they run first."""
-    found = 0
-    for robot in range(len(swarm.fresh)):
-        if swarm.senders[robot].last_pulse >= since and swarm.chips[robot].fault == 0:
-            todo[found] = robot
-            found += 1
-    return found
-
-
-@entry
-def find_fresh(swarm: Swarm, todo: NDArray[np.int64], count: int, marked: NDArray[np.uint8]) -> int:
-    """Add to the first ``count`` of ``todo`` who has not run in this window; return how many."""
-    for number in range(count):
-        marked[todo[number]] = 1
-    for robot in range(len(swarm.fresh)):
-        if swarm.fresh[robot] and not marked[robot] and swarm.chips[robot].fault == 0:
-            todo[count] = robot
-            count += 1
-    for number in range(count):
-        marked[todo[number]] = 0
-    return count
-
-
-@entry
-def give_image(swarm: Swarm, robot: int, image: int) -> None:
-    """Put a robot back to the window's begin, with a flash image of its own."""
-    take_back(swarm, robot)
+@kernel
+def find_rest(swarm: Swarm, robot: int) -> None:
+    """Work out, after a window, how long a robot can be left alone."""
     c = swarm.chips[robot]
-    old = c.image
-    for word in range(swarm.flash.shape[1]):
-        swarm.flash[image, word] = swarm.flash[old, word]
-        swarm.code[image, word] = swarm.code[old, word]
-    c.image = image
-    c.private_image = 1
-    swarm.fresh[robot] = 1
+    swarm.quiet_until[robot] = LONG_AGO
+    if (
+        not swarm.eager[robot]
+        and (c.idle_period or c.asleep)
+        and _undisturbed(c)
+        and _in_the_dark(swarm, robot)
+    ):
+        swarm.quiet_until[robot] = time_of(c, min(c.next_event, c.cycle + LONGEST_REST))
 
 
-@entry
-def set_clock_periods(swarm: Swarm, time: int, periods: NDArray[np.int64]) -> None:
-    """Let every RC oscillator have another period from its first cycle at or after ``time`` on."""
-    for robot in range(len(periods)):
-        c = swarm.chips[robot]
-        if c.rc_period_factory == periods[robot] or c.fault:
-            continue
-        factory = c.rc_period_factory
-        c.rc_period_factory = periods[robot]
-        c.rc_period = (c.rc_period * periods[robot] + factory // 2) // factory
-        clock.set_period(c, max(cycle_at(c, time), c.time_base_cycle))
-        c.clock_changed = 0
+@kernel
+def _run_ahead(swarm: Swarm, desk: Desk, robot: int, end: int) -> bool:
+    """Let a chip in a counted delay go on to its next event; False: it stands as before.
+
+    Only if it touches nothing on the way that anybody could see, or that could depend on time.
+    """
+    c = swarm.chips[robot]
+    flash = swarm.flash[c.image]
+    code = swarm.code[c.image]
+    stop = min(c.next_event, c.cycle + LONGEST_REST)
+    if (
+        swarm.eager[robot]
+        or c.asleep
+        or c.private_image
+        or not c.skip_idle
+        or stop <= cycle_at(c, end)
+        or not in_delay_loop(code, c.pc)
+        or not _undisturbed(c)
+        or not _in_the_dark(swarm, robot)
+    ):
+        return False
+    c.io_touched = 0
+    c.io_seen = 0
+    c.tape_next = 0
+    blocks = swarm.blocks[swarm.program[robot]]
+    reason = run(c, flash, code, blocks, desk.tape[:0], desk.scratch, stop)
+    touched = (c.io_touched | c.io_seen) & Touch.VOLATILE
+    if reason != Stop.CYCLES or touched or c.asleep or not _undisturbed(c):
+        take_back(swarm, robot)
+        return False
+    swarm.ahead[robot] = 1
+    swarm.quiet_until[robot] = time_of(c, stop)
+    return True
 
 
-@entry
-def settle_all(swarm: Swarm, tape: NDArray[np.int64]) -> None:
-    """Bring every chip into canonical form, for a digest (work on a copy)."""
-    for robot in range(len(swarm.fresh)):
-        c = swarm.chips[robot]
-        front = swarm.front[robot]
-        for row in range(front.carried_count):
-            for column in range(4):
-                tape[row, column] = front.carried[row, column]
-        c.tape_next = 0
-        settle(c, tape[: front.carried_count], c.cycle - 1)
+@kernel
+def catch_up(swarm: Swarm, desk: Desk, robot: int, time: int) -> None:
+    """Bring a chip that lags, or is ahead, to world time ``time``."""
+    if swarm.quiet_until[robot] == LONG_AGO or swarm.dead[robot]:
+        return
+    if swarm.ahead[robot]:
+        take_back(swarm, robot)
+    c = swarm.chips[robot]
+    c.tape_next = 0
+    flash = swarm.flash[c.image]
+    code = swarm.code[c.image]
+    blocks = swarm.blocks[swarm.program[robot]]
+    run(c, flash, code, blocks, desk.tape[:0], desk.scratch, cycle_at(c, time))

@@ -51,6 +51,17 @@ def find_neighbours(
 
 
 @entry
+def are_near(x_mm: Floats, y_mm: Floats, then_x_mm: Floats, then_y_mm: Floats, mm: float) -> bool:
+    """Tell whether no body is further than ``mm`` from where it was then."""
+    for body in range(len(then_x_mm)):
+        dx = x_mm[body] - then_x_mm[body]
+        dy = y_mm[body] - then_y_mm[body]
+        if not dx * dx + dy * dy <= mm * mm:
+            return False
+    return True
+
+
+@entry
 def list_neighbours(
     x_mm: Floats, y_mm: Floats, count: int, range_mm: float, lists: Neighbours
 ) -> int:

@@ -18,6 +18,10 @@ TOV, OCFA, OCFB, ICF = 0x01, 0x02, 0x04, 0x20
 
 EXTERNAL_FALLING, EXTERNAL_RISING = -1, -2
 
+LONGEST_TRANSIENT = 6
+"""Rounds of the counter after which buffers are loaded, all flags set, and pins repeat: one to come
+back from above TOP, two to load the buffers, two for a whole period of the slowest mode."""
+
 
 class Waveform(IntEnum):
     """Families of waveform generation modes."""
@@ -212,6 +216,18 @@ def _quiet_ticks(t: TimerRow) -> int:
 
 
 @kernel
+def _whole_periods(t: TimerRow, ticks: int) -> int:
+    """Return how many of so many ticks can be left out, because everything repeats by now."""
+    if t.compare[0] != t.buffer[0] or t.compare[1] != t.buffer[1]:
+        return 0
+    period = t.maximum + 1 if t.waveform == Waveform.NORMAL else top_of(t) + 1
+    if t.waveform >= Waveform.PHASE:
+        period = max(2 * top_of(t), 1)
+    period *= 2  # a pin that toggles
+    return max(ticks // period - 1, 0) * period
+
+
+@kernel
 def _is_clocked(c: ChipRow, t: TimerRow) -> bool:
     return t.divisor > 0 and (t.divisor == 1 or c.prescaler_held[t.prescaler] == 0)
 
@@ -247,7 +263,11 @@ def catch_up(c: ChipRow, timer: int, edge: int) -> None:
     changed_at = 0
     if ticks > 0:
         t.down = _goes_down(t)
+    repeats_from = -1 if t.watched else ticks - LONGEST_TRANSIENT * (t.maximum + 1)
     while ticks > 0:
+        if ticks <= repeats_from:
+            ticks -= _whole_periods(t, ticks)
+            repeats_from = -1
         quiet = _quiet_ticks(t)
         if ticks <= quiet:
             t.count += -ticks if t.down else ticks

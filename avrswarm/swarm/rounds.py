@@ -1,0 +1,488 @@
+"""All robots in one step of the world: optimistic, exact, parallel over robots.
+
+A step is cut into windows. In a window every chip first runs with the light it knows of. Whoever's
+light changed because a neighbour turned out to send runs again, from a snapshot, until nothing
+changes any more. That ends, because a pulse acts on others only about a microsecond after it was
+sent, so each round settles at least that much more. What comes out does not depend on the length of
+windows, on the order of robots, or on threads: a round reads only what the round before has
+written.
+
+Robots that wait are left alone (see ``avrswarm.swarm.window``). Robots that have just sent run
+first: they will go on, and then those who hear them run once.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from avrswarm.chip.kernels import settle
+from avrswarm.chip.peripherals import clock
+from avrswarm.chip.schedule import cycle_at
+from avrswarm.chip.state import NEVER
+from avrswarm.jit import entry, kernel
+from avrswarm.robot.infrared import FrontEndRow
+from avrswarm.robot.listener import NOTHING, speak, speaker_timeout
+from avrswarm.swarm import sharing
+from avrswarm.swarm.window import (
+    LONG_AGO,
+    MESSAGE_GAP,
+    Controller,
+    Desk,
+    EmissionRow,
+    Links,
+    Medium,
+    Outcome,
+    Swarm,
+    catch_up,
+    copy_front,
+    find_rest,
+    run_window,
+    take_back,
+    time_of,
+)
+
+
+class Role(IntEnum):
+    """What a thread does in ``advance``."""
+
+    LEAD = 0
+    HELP = 1
+    CATCH_UP = 2  # bring the robots of ``todo`` to the time at which the step stands
+
+
+class Need(IntEnum):
+    """Why ``advance`` returns to its leader; it goes on when it is called again."""
+
+    NOTHING = 0  # the step is done
+    IMAGES = 1  # robots want to program their flash: give them copies
+    PRINTER = 2  # robots have printed
+    WITNESS = 3  # all robots agree on the window, which is not final yet
+
+
+class Stage(IntEnum):
+    """Where a window stands."""
+
+    BEGINS = 0
+    ROUND_RAN = 1
+    AGREED = 2
+
+
+class Progress(IntEnum):
+    """Places in ``Plan.progress``."""
+
+    TIME = 0  # begin of the window
+    STEP_END = 1
+    WINDOW = 2  # length of windows
+    STAGE = 3
+    COUNT = 4  # robots in ``todo``
+    EVERYONE_RAN = 5
+    FIRST_PULSE = 6  # of the controller in this window
+    LAST_PULSE = 7
+    PRINTED = 8  # robots in ``printing``
+    DEATHS = 9  # robots that have faulted so far
+    WITNESSED = 10  # 1: stop when robots agree on a window
+    HELPERS = 11  # threads that may help
+
+
+class Plan(NamedTuple):
+    """What the leader knows about the step; helpers only read it."""
+
+    todo: NDArray[np.int64]
+    marked: NDArray[np.uint8]
+    progress: NDArray[np.int64]
+    pulses: NDArray[np.int64]  # sent since the step began, per robot
+    printing: NDArray[np.int64]
+    board: NDArray[np.int64]
+
+
+def make_plan(robots: int) -> Plan:
+    """Return a plan without work."""
+    return Plan(
+        todo=np.zeros(robots, np.int64),
+        marked=np.zeros(robots, np.uint8),
+        progress=np.zeros(len(Progress), np.int64),
+        pulses=np.zeros(robots, np.int64),
+        printing=np.zeros(robots, np.int64),
+        board=sharing.make_board(),
+    )
+
+
+# ---- rounds
+# ------------------------------------------------------------------------------------------
+
+
+@kernel
+def _window_end(progress: NDArray[np.int64]) -> int:
+    end = progress[Progress.TIME] + progress[Progress.WINDOW]
+    return int(min(end, progress[Progress.STEP_END]))
+
+
+@kernel
+def _run_task(
+    swarm: Swarm,
+    medium: Medium,
+    links: Links,
+    controller: Controller,
+    desk: Desk,
+    plan: Plan,
+    number: int,
+) -> None:
+    robot = plan.todo[number]
+    swarm.outcome[robot] = run_window(
+        swarm,
+        medium,
+        links,
+        controller,
+        plan.progress[Progress.FIRST_PULSE],
+        plan.progress[Progress.LAST_PULSE],
+        desk,
+        robot,
+        _window_end(plan.progress),
+    )
+
+
+@kernel
+def _take_tasks(
+    swarm: Swarm, medium: Medium, links: Links, controller: Controller, desk: Desk, plan: Plan
+) -> None:
+    number = sharing.take_task(plan.board)
+    while number >= 0:
+        _run_task(swarm, medium, links, controller, desk, plan, number)
+        number = sharing.take_task(plan.board)
+
+
+@kernel
+def _run_round(
+    swarm: Swarm, medium: Medium, links: Links, controller: Controller, desk: Desk, plan: Plan
+) -> None:
+    """Run all robots of ``todo``."""
+    count = plan.progress[Progress.COUNT]
+    if plan.progress[Progress.HELPERS] == 0 or count < 2:
+        for number in range(count):
+            _run_task(swarm, medium, links, controller, desk, plan, number)
+        return
+    sharing.open_round(plan.board, count)
+    _take_tasks(swarm, medium, links, controller, desk, plan)
+    sharing.close_round(plan.board)
+
+
+@kernel
+def _same_pulses(a: EmissionRow, b: EmissionRow) -> bool:
+    if a.count != b.count:
+        return False
+    for number in range(a.count):
+        if a.time[number] != b.time[number] or a.pins[number] != b.pins[number]:
+            return False
+    return True
+
+
+@kernel
+def _make_valid(swarm: Swarm, medium: Medium, links: Links, plan: Plan) -> None:
+    """Make the results of a round valid; ``todo`` is then who may hear something else now."""
+    for number in range(plan.progress[Progress.COUNT]):
+        robot = plan.todo[number]
+        if swarm.outcome[robot] == Outcome.UNCHANGED:
+            continue
+        if swarm.outcome[robot] == Outcome.IMAGE:
+            plan.marked[robot] = 1
+            continue
+        old = swarm.current[robot]
+        emission = swarm.emissions[1 - old, robot]
+        changed = not _same_pulses(swarm.emissions[old, robot], emission)
+        swarm.current[robot] = 1 - old
+        swarm.audible[robot] = emission.count
+        swarm.fresh[robot] = 0
+        if changed:
+            if medium.hear_own:
+                plan.marked[robot] = 1
+            for place in range(links.first[robot], links.first[robot + 1]):
+                plan.marked[links.sender[place]] = 1
+    found = 0
+    for robot in range(len(plan.marked)):
+        if plan.marked[robot]:
+            plan.marked[robot] = 0
+            if not swarm.dead[robot]:
+                plan.todo[found] = robot
+                found += 1
+    plan.progress[Progress.COUNT] = found
+
+
+@kernel
+def _find_senders(swarm: Swarm, since: int, plan: Plan) -> None:
+    """Let those run first who have sent since a time."""
+    found = 0
+    for robot in range(len(swarm.fresh)):
+        if swarm.senders[robot].last_pulse >= since and not swarm.dead[robot]:
+            plan.todo[found] = robot
+            found += 1
+    plan.progress[Progress.COUNT] = found
+
+
+@kernel
+def _add_others(swarm: Swarm, plan: Plan, end: int) -> None:
+    """Add to ``todo`` who has not run in this window and is due, or may see the controller."""
+    count = plan.progress[Progress.COUNT]
+    for number in range(count):
+        plan.marked[plan.todo[number]] = 1
+    if plan.progress[Progress.FIRST_PULSE] < plan.progress[Progress.LAST_PULSE]:
+        end = NEVER
+    for robot in range(len(swarm.fresh)):
+        if (
+            swarm.quiet_until[robot] < end
+            and swarm.fresh[robot]
+            and not plan.marked[robot]
+            and not swarm.dead[robot]
+        ):
+            plan.todo[count] = robot
+            count += 1
+    for number in range(count):
+        plan.marked[plan.todo[number]] = 0
+    plan.progress[Progress.COUNT] = count
+
+
+@kernel
+def _find_controller_pulses(controller: Controller, progress: NDArray[np.int64], end: int) -> None:
+    first = progress[Progress.LAST_PULSE]
+    while first < len(controller.time) and controller.time[first] < progress[Progress.TIME]:
+        first += 1
+    last = first
+    while last < len(controller.time) and controller.time[last] < end:
+        last += 1
+    progress[Progress.FIRST_PULSE] = first
+    progress[Progress.LAST_PULSE] = last
+
+
+@kernel
+def _wants_image(swarm: Swarm, plan: Plan) -> bool:
+    for number in range(plan.progress[Progress.COUNT]):
+        if swarm.outcome[plan.todo[number]] == Outcome.IMAGE:
+            return True
+    return False
+
+
+@kernel
+def _agree(
+    swarm: Swarm, medium: Medium, links: Links, controller: Controller, desk: Desk, plan: Plan
+) -> int:
+    """Run rounds until nothing changes any more; return a ``Need``."""
+    progress = plan.progress
+    end = _window_end(progress)
+    if progress[Progress.STAGE] == Stage.BEGINS:
+        progress[Progress.EVERYONE_RAN] = 0
+        _find_controller_pulses(controller, progress, end)
+        _find_senders(swarm, progress[Progress.TIME] - MESSAGE_GAP, plan)
+        if progress[Progress.COUNT] == 0:
+            _add_others(swarm, plan, end)
+            progress[Progress.EVERYONE_RAN] = 1
+        _run_round(swarm, medium, links, controller, desk, plan)
+        progress[Progress.STAGE] = Stage.ROUND_RAN
+        if _wants_image(swarm, plan):
+            return Need.IMAGES.value
+    while True:
+        _make_valid(swarm, medium, links, plan)
+        if not progress[Progress.EVERYONE_RAN]:
+            _add_others(swarm, plan, end)
+            progress[Progress.EVERYONE_RAN] = 1
+        if progress[Progress.COUNT] == 0:
+            break
+        _run_round(swarm, medium, links, controller, desk, plan)
+        if _wants_image(swarm, plan):
+            return Need.IMAGES.value
+    progress[Progress.STAGE] = Stage.AGREED
+    return Need.NOTHING.value
+
+
+@entry
+def advance(
+    swarm: Swarm,
+    medium: Medium,
+    links: Links,
+    controller: Controller,
+    desk: Desk,
+    plan: Plan,
+    traffic: Traffic,
+    role: int,
+) -> int:
+    """Do one's part of a step, by ``Role``; the leader gets a ``Need``."""
+    progress = plan.progress
+    if role == Role.HELP:
+        while sharing.join_round(plan.board):
+            _take_tasks(swarm, medium, links, controller, desk, plan)
+            sharing.leave_round(plan.board)
+        return Need.NOTHING.value
+    if role == Role.CATCH_UP:
+        for number in range(progress[Progress.COUNT]):
+            catch_up(swarm, desk, plan.todo[number], progress[Progress.TIME])
+        return Need.NOTHING.value
+    while progress[Progress.TIME] < progress[Progress.STEP_END]:
+        if progress[Progress.STAGE] != Stage.AGREED:
+            need = _agree(swarm, medium, links, controller, desk, plan)
+            if need != Need.NOTHING:
+                return need
+            if progress[Progress.WITNESSED]:
+                return Need.WITNESS.value
+        _commit(swarm, plan, traffic)
+        progress[Progress.TIME] = _window_end(progress)
+        progress[Progress.STAGE] = Stage.BEGINS
+        if progress[Progress.PRINTED]:
+            return Need.PRINTER.value
+    return Need.NOTHING.value
+
+
+# ---- making a window final
+# -----------------------------------------------------------------------------
+
+
+class Traffic(NamedTuple):
+    """Messages sent and heard since the recorder last looked."""
+
+    sent: NDArray[np.int64]  # rows of robot, start time, end time, pulses, verdict of `speak`
+    sent_data: NDArray[np.uint8]
+    heard: NDArray[np.int64]  # rows of robot, time, verdict of `hear`, high gain, low gain
+    heard_data: NDArray[np.uint8]
+    counts: NDArray[np.int64]  # rows used in sent and heard, rows that found no room
+
+
+@kernel
+def _note_sent(swarm: Swarm, robot: int, said: int, traffic: Traffic) -> None:
+    row = traffic.counts[0]
+    if row >= len(traffic.sent):
+        traffic.counts[2] += 1
+        return
+    c = swarm.chips[robot]
+    mouth = swarm.speakers[robot]
+    traffic.sent[row, 0] = robot
+    traffic.sent[row, 1] = time_of(c, mouth.start)
+    traffic.sent[row, 2] = time_of(c, mouth.end)
+    traffic.sent[row, 3] = mouth.pulses
+    traffic.sent[row, 4] = said
+    for place in range(traffic.sent_data.shape[1]):
+        traffic.sent_data[row, place] = mouth.message[place]
+    traffic.counts[0] += 1
+
+
+@kernel
+def _note_heard(swarm: Swarm, robot: int, traffic: Traffic) -> None:
+    row = traffic.counts[1]
+    if row >= len(traffic.heard):
+        traffic.counts[2] += 1
+        return
+    ear = swarm.listeners[robot]
+    traffic.heard[row, 0] = robot
+    traffic.heard[row, 1] = time_of(swarm.chips[robot], swarm.verdict[robot, 1])
+    traffic.heard[row, 2] = swarm.verdict[robot, 0]
+    traffic.heard[row, 3] = ear.high_gain
+    traffic.heard[row, 4] = ear.low_gain
+    for place in range(traffic.heard_data.shape[1]):
+        traffic.heard_data[row, place] = ear.message[place]
+    traffic.counts[1] += 1
+
+
+@kernel
+def _switch_off(front: FrontEndRow) -> None:
+    """Let the receiver of a dead robot forget everything."""
+    front.level = 0
+    front.fall = 0
+    front.lingering = 0.0
+    front.unheard = 0.0
+    front.lingering_since = 0
+    front.pending_count = 0
+    front.carried_count = 0
+
+
+@kernel
+def _commit(swarm: Swarm, plan: Plan, traffic: Traffic) -> None:
+    """Make the results of a window final for all robots that ran in it."""
+    printed = 0
+    for robot in range(len(swarm.fresh)):
+        if swarm.fresh[robot]:
+            continue
+        swarm.fresh[robot] = 1
+        swarm.ahead[robot] = 0
+        swarm.audible[robot] = 0
+        copy_front(swarm.front_next[robot], swarm.front[robot])
+        emission = swarm.emissions[swarm.current[robot], robot]
+        sender = swarm.senders[robot]
+        sender.powered = emission.powered
+        sender.last_pins = emission.last_pins
+        sender.last_pulse = emission.last_pulse
+        sender.messages = emission.messages
+        sender.lost = emission.lost
+        plan.pulses[robot] += emission.count
+        if emission.byte_count:
+            plan.printing[printed] = robot
+            printed += 1
+        for place in range(swarm.listener_bytes.shape[1]):
+            swarm.listener_bytes[robot, place] = swarm.listener_next_bytes[robot, place]
+        if swarm.verdict[robot, 0] != NOTHING:
+            _note_heard(swarm, robot, traffic)
+        mouth = swarm.speakers[robot]
+        for number in range(emission.count):
+            said = speak(mouth, emission.cycle[number])
+            if said != NOTHING:
+                _note_sent(swarm, robot, said, traffic)
+        emission.count = 0
+        said = speaker_timeout(mouth, swarm.chips[robot].cycle)
+        if said != NOTHING:
+            _note_sent(swarm, robot, said, traffic)
+        if swarm.chips[robot].fault:
+            swarm.dead[robot] = 1
+            swarm.quiet_until[robot] = NEVER
+            plan.progress[Progress.DEATHS] += 1
+            _switch_off(swarm.front[robot])
+        else:
+            find_rest(swarm, robot)
+    plan.progress[Progress.PRINTED] = printed
+
+
+# ---- between steps
+# -------------------------------------------------------------------------------------
+
+
+@entry
+def give_image(swarm: Swarm, robot: int, image: int) -> None:
+    """Put a robot back to the window's begin, with a flash image of its own."""
+    take_back(swarm, robot)
+    c = swarm.chips[robot]
+    old = c.image
+    for word in range(swarm.flash.shape[1]):
+        swarm.flash[image, word] = swarm.flash[old, word]
+        swarm.code[image, word] = swarm.code[old, word]
+    c.image = image
+    c.private_image = 1
+    swarm.fresh[robot] = 1
+
+
+@entry
+def set_clock_periods(swarm: Swarm, time: int, periods: NDArray[np.int64]) -> None:
+    """Let every RC oscillator have another period from its first cycle at or after ``time`` on.
+
+    Chips must have come to that time.
+    """
+    for robot in range(len(periods)):
+        c = swarm.chips[robot]
+        if c.rc_period_factory == periods[robot] or c.fault:
+            continue
+        factory = c.rc_period_factory
+        c.rc_period_factory = periods[robot]
+        c.rc_period = (c.rc_period * periods[robot] + factory // 2) // factory
+        clock.set_period(c, max(cycle_at(c, time), c.time_base_cycle))
+        c.clock_changed = 0
+        swarm.quiet_until[robot] = LONG_AGO  # its next event is at another time now
+
+
+@entry
+def settle_all(swarm: Swarm, tape: NDArray[np.int64]) -> None:
+    """Bring every chip into canonical form, for a digest (work on a copy)."""
+    for robot in range(len(swarm.fresh)):
+        c = swarm.chips[robot]
+        front = swarm.front[robot]
+        for row in range(front.carried_count):
+            for column in range(4):
+                tape[row, column] = front.carried[row, column]
+        c.tape_next = 0
+        settle(c, tape[: front.carried_count], c.cycle - 1)

@@ -1,0 +1,145 @@
+"""How threads share the robots of a round without waiting for each other.
+
+One thread leads: it decides what is to be done and is able to do all of it alone. Others help while
+they are there. A round is a number of tasks; whoever is free takes the next one. The leader closes
+the round and goes on as soon as no helper is busy any more, so a helper that the operating system
+has put aside costs nothing but its help.
+
+The board on which this is written is an array of numbers, read and written with atomic
+instructions. Which thread does what changes speed, never results: tasks of a round do not see each
+other.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.typing.templates import Signature
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from avrswarm.jit import kernel
+
+Board = NDArray[np.int64]
+
+_cgutils: Any = cgutils  # without annotations
+
+# Places on the board; what different threads write is in different cache lines.
+OPEN, NEXT, BUSY, COUNT, DISMISSED = 0, 8, 16, 24, 32
+SIZE = 40
+
+SPINS_BEFORE_YIELD = 200
+PATIENCE = 3000
+"""Looks, each after giving way to other threads, after which a helper without work goes away."""
+
+
+def make_board() -> Board:
+    """Return a board without work."""
+    return np.zeros(SIZE, np.int64)
+
+
+def _place(context: Any, builder: Any, signature: Signature, board: Any, place: Any) -> Any:
+    array = _cgutils.create_struct_proxy(signature.args[0])(context, builder, board)
+    return builder.gep(array.data, [place])
+
+
+def _generate_add(typing: Any, board: Any, place: Any, value: Any) -> Any:
+    """Add to a number on the board; return what it was."""
+
+    def generate(context: Any, builder: Any, signature: Signature, arguments: Any) -> Any:
+        number = _place(context, builder, signature, arguments[0], arguments[1])
+        return builder.atomic_rmw("add", number, arguments[2], "seq_cst")
+
+    return types.int64(board, types.int64, types.int64), generate
+
+
+def _generate_read(typing: Any, board: Any, place: Any) -> Any:
+    """Return a number on the board."""
+
+    def generate(context: Any, builder: Any, signature: Signature, arguments: Any) -> Any:
+        number = _place(context, builder, signature, arguments[0], arguments[1])
+        return builder.load_atomic(number, "seq_cst", 8)
+
+    return types.int64(board, types.int64), generate
+
+
+def _generate_write(typing: Any, board: Any, place: Any, value: Any) -> Any:
+    """Put a number on the board."""
+
+    def generate(context: Any, builder: Any, signature: Signature, arguments: Any) -> Any:
+        number = _place(context, builder, signature, arguments[0], arguments[1])
+        builder.store_atomic(arguments[2], number, "seq_cst", 8)
+        return context.get_dummy_value()
+
+    return types.void(board, types.int64, types.int64), generate
+
+
+def _generate_yield(typing: Any) -> Any:
+    """Let another thread run, if one waits for this processor."""
+
+    def generate(context: Any, builder: Any, signature: Signature, arguments: Any) -> Any:
+        if sys.platform != "win32":
+            kind = ir.FunctionType(ir.IntType(32), [])
+            builder.call(_cgutils.get_or_insert_function(builder.module, kind, "sched_yield"), [])
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+atomic_add: Any = intrinsic(_generate_add)
+atomic_read: Any = intrinsic(_generate_read)
+atomic_write: Any = intrinsic(_generate_write)
+give_way: Any = intrinsic(_generate_yield)
+
+
+@kernel
+def open_round(board: Board, count: int) -> None:
+    """Offer ``count`` tasks to helpers."""
+    atomic_write(board, NEXT, 0)
+    atomic_write(board, COUNT, count)
+    atomic_write(board, OPEN, 1)
+
+
+@kernel
+def take_task(board: Board) -> int:
+    """Return the number of a task that nobody else does, or -1."""
+    number: int = atomic_add(board, NEXT, 1)
+    return number if number < atomic_read(board, COUNT) else -1
+
+
+@kernel
+def close_round(board: Board) -> None:
+    """Wait until all tasks that were taken are done; helpers take no more."""
+    atomic_write(board, OPEN, 0)
+    looks = 0
+    while atomic_read(board, BUSY) > 0:
+        looks += 1
+        if looks % SPINS_BEFORE_YIELD == 0:
+            give_way()
+
+
+@kernel
+def join_round(board: Board) -> bool:
+    """Wait, as a helper, for a round; False: go home. Whoever has joined must leave."""
+    looks = 0
+    while atomic_read(board, DISMISSED) == 0 and looks < PATIENCE * SPINS_BEFORE_YIELD:
+        if atomic_read(board, OPEN):
+            atomic_add(board, BUSY, 1)
+            if atomic_read(board, OPEN):  # still: from here on the leader waits for us
+                return True
+            leave_round(board)
+        looks += 1
+        if looks % SPINS_BEFORE_YIELD == 0:
+            give_way()
+    return False
+
+
+@kernel
+def leave_round(board: Board) -> None:
+    """Say that a helper has done what it has taken."""
+    atomic_add(board, BUSY, -1)
