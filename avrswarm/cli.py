@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 DEFAULT_MAX_CYCLES = 80_000_000  # ten seconds of an 8 MHz chip
 SHOWN_FAULTS = 8
+SHOWN_BYTES = 200
 MOST_NEIGHBOURS = 30  # who hear each other at 300 mm when they stand close together
 SRAM_START = 0x100
 EXIT_INTERNAL = 70
@@ -903,8 +904,18 @@ def _exec_text(figures: dict[str, Any], program: Program) -> str:
     for first in range(0, 32, 8):
         values = " ".join(f"{value:02x}" for value in registers[first : first + 8])
         lines.append(f"r{first:<7} {values}")
-    lines.append(f"uart     {len(figures['uart'])} bytes sent")
+    lines.append(f"uart     {_sent_text(figures['uart'])}")
     return "\n".join(lines)
+
+
+def _sent_text(sent: str) -> str:
+    """Tell what the serial port sent, in one line."""
+    size = f"{len(sent)} byte{'' if len(sent) == 1 else 's'} sent"
+    if not sent:
+        return size
+    if len(sent) <= SHOWN_BYTES:
+        return f"{size}: {sent!r}"
+    return f"{size}: {sent[:SHOWN_BYTES]!r} and more (--uart FILE has all)"
 
 
 def _bench_table(rows: Sequence[Row]) -> Table:

@@ -220,7 +220,7 @@ class TestExecOptions:
         path = hex_of(tmp_path, SEND_HI, RJMP_WORDS)
         code, output, messages = run("exec", path, "--max-cycles", 1000, "--uart", "-", capfd=capfd)
         assert (code, output) == (0, "Hi")
-        assert "uart     2 bytes sent" in messages
+        assert "uart     2 bytes sent: 'Hi'" in messages
         file = tmp_path / "sent"
         _, output, _ = run(
             "exec", path, "--max-cycles", 1000, "--uart", file, "--json", capfd=capfd
@@ -229,6 +229,15 @@ class TestExecOptions:
         assert json.loads(output)["uart"] == "Hi"
         _, output, _ = run("exec", path, "--uart", "-", "--json", capfd=capfd)
         assert json.loads(output)["uart"] == "Hi"  # nothing but one object
+
+    def test_serial_port_in_words(self, tmp_path, capfd):
+        poll = [*asm.lds(17, asm.UCSR0A), *asm.sbrs(17, 5), *asm.rjmp(-4)]
+        send = [*SEND_HI, *poll, *asm.ldi(16, ord("!")), *asm.sts(asm.UDR0, 16), *asm.rjmp(-8)]
+        path = hex_of(tmp_path, send)
+        _, output, _ = run("exec", path, "--max-cycles", 10_000, capfd=capfd)
+        assert output.endswith("bytes sent: 'Hi" + "!" * (output.count("!")) + "'\n")
+        _, output, _ = run("exec", path, "--max-cycles", 100_000, capfd=capfd)
+        assert output.endswith(f"'Hi{'!' * 198}' and more (--uart FILE has all)\n")
 
     def test_eeprom(self, tmp_path, capfd):
         read = [*asm.ldi(16, 7), *asm.out(asm.EEARL, 16), *asm.sbi(asm.EECR, 0)]
