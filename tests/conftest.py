@@ -29,3 +29,20 @@ def pytest_collection_modifyitems(items):
             for item in items:
                 if item.get_closest_marker(marker):
                     item.add_marker(pytest.mark.skip(reason=f"{tool} is not installed"))
+
+
+if os.environ.get("AVRSWARM_TEST_TRANSLATED"):
+
+    @pytest.fixture(autouse=True)
+    def every_chip_runs_native_code(monkeypatch):
+        """Run tests of the chip again on translated programs; tools/test.sh does."""
+        from avrswarm.chip.chip import Chip
+        from avrswarm.engine import Translation
+
+        interpreted = Chip.__init__
+
+        def translated(chip, program, *arguments, **options):
+            options.setdefault("native", Translation(program.flash, wait=True))
+            interpreted(chip, program, *arguments, **options)
+
+        monkeypatch.setattr(Chip, "__init__", translated)
