@@ -32,7 +32,7 @@ class VcdWriter:
         self._per_cycle, unit = (nanoseconds, "ns") if is_whole else (1000 * nanoseconds, "ps")
         self._widths = dict(widths)
         self._codes = {name: _code(number) for number, name in enumerate(self._widths)}
-        self._values: dict[str, int] = {}
+        self._values: dict[str, int | None] = {}
         self._time = -1
         stream.write(f"$version avrswarm $end\n$timescale 1 {unit} $end\n")
         for scope, names in groupby(self._widths, key=_scope):
@@ -43,16 +43,24 @@ class VcdWriter:
             stream.write("$upscope $end\n")
         stream.write("$enddefinitions $end\n")
 
-    def update(self, cycle: int, values: Iterable[tuple[str, int]]) -> None:
-        """Write what differs from the values written before; cycles must not go back."""
-        changes = [(name, value) for name, value in values if self._values.get(name) != value]
+    def update(self, cycle: int, values: Iterable[tuple[str, int | None]]) -> None:
+        """Write what differs from the values written before; cycles must not go back.
+
+        None is a signal that has no value then (z).
+        """
+        changes = [
+            (name, value)
+            for name, value in values
+            if name not in self._values or self._values[name] != value
+        ]
         if changes:
             self._advance(cycle)
         for name, value in changes:
             self._values[name] = value
             code = self._codes[name]
+            digits = "z" if value is None else f"{value:b}"
             is_wire = self._widths[name] == 1
-            self._stream.write(f"{value}{code}\n" if is_wire else f"b{value:b} {code}\n")
+            self._stream.write(f"{digits}{code}\n" if is_wire else f"b{digits} {code}\n")
 
     def finish(self, cycle: int) -> None:
         """Write the end of the observed time, so that a viewer shows the last values too."""

@@ -42,7 +42,7 @@ def parse(text):
         elif token[0] == "b":
             code = next(tokens)
             assert len(token) - 1 <= widths[code]
-            changes[names[code]].append((now, int(token[1:], 2)))
+            changes[names[code]].append((now, None if token == "bz" else int(token[1:], 2)))
     return unit, changes
 
 

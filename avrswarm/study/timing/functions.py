@@ -65,25 +65,29 @@ def call_graph(seen: Observed) -> list[dict[str, Any]]:
 
 
 def line_rows(seen: Observed) -> list[dict[str, Any]]:
-    """Return cycles by source line, the costliest first; without DWARF by function and address."""
-    cost: dict[tuple[str, int], list[int]] = {}
+    """Return cycles by source line, the costliest first; code without lines is listed by address.
+
+    ``address`` is that of a line's first instruction.
+    """
+    cost: dict[tuple[str | None, int | None, int], list[int]] = {}
+    first: dict[tuple[str, int], int] = {}
     for word in np.flatnonzero(seen.cycles).tolist():
         place = seen.names.line(word)
-        start = seen.names.function_at(word)
-        key = place if place is not None else (f"({seen.names.name(start)})", 2 * word)
-        entry = cost.setdefault(key, [0, 0, start])
+        key = (None, None, word) if place is None else (*place, first.setdefault(place, word))
+        entry = cost.setdefault(key, [0, 0])
         entry[0] += int(seen.cycles[word])
         entry[1] = max(entry[1], int(seen.executions[word]))
     return [
         {
             "file": file,
             "line": line,
-            "function": seen.names.name(start),
+            "address": 2 * word,
+            "function": seen.names.name(seen.names.function_at(word)),
             "cycles": cycles,
             "share": cycles / max(1, seen.length),
             "executions": executions,
         }
-        for (file, line), (cycles, executions, start) in sorted(
+        for (file, line, word), (cycles, executions) in sorted(
             cost.items(), key=lambda item: -item[1][0]
         )
     ]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from avrswarm.chip.chip import Chip
 from avrswarm.chip.profile import LISTS, Count, Served, finish, make_ledger
 from avrswarm.chip.state import TIME_UNITS_PER_SECOND, Log
+from avrswarm.errors import ChipFault, UsageError
 from avrswarm.jit import announce_compilation
 from avrswarm.program import Program
 from avrswarm.program.space import Space
@@ -162,10 +163,13 @@ class Watching:
 
     def result(self) -> Observed:
         """Return all that was seen."""
+        if self._first is None or self._chip.cycle == self._first:
+            raise UsageError(
+                f"{self.label}: was not switched on in the time that was watched: watch it longer"
+            )
         ledger, chip = self._ledger, self._chip
         finish(ledger, chip.cycle)
         self._drain()
-        assert self._first is not None
         lists = {name: np.concatenate(parts) for name, parts in self._parts.items()}
         lists["edges"] = np.sort(lists["edges"])  # the cycle is in the upper bits
         light = np.concatenate([*self._light, np.zeros((0, 2), np.int64)])
@@ -251,6 +255,9 @@ def watch_robots(
         simulation.witness(robot, watching.notice)
     with announce_compilation("profile.observe"):
         simulation.run(seconds=seconds, on_step=on_step)
+    for robot, message in simulation.faults:
+        if robot in robots:
+            raise ChipFault(message)
     return [watching.result() for watching in watchings]
 
 

@@ -209,7 +209,7 @@ def _profile_one(
 
 def write_table(path: Path, columns: dict[str, Any]) -> None:
     """Write columns as a Parquet file."""
-    pq.write_table(pa.table({name: pa.array(list(v)) for name, v in columns.items()}), path)
+    pq.write_table(pa.table({name: pa.array(v) for name, v in columns.items()}), path)
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
@@ -227,6 +227,7 @@ def profile_tables(found: dict[str, Any], top: int) -> Group:
         asleep = f", asleep for {one['asleep_cycles']:,}" if one["asleep_cycles"] else ""
         parts.append(f"{one['label']}: {one['seconds']:.4g} s, {one['cycles']:,} cycles{asleep}")
         parts.append(_function_table(one["functions"], top))
+        parts.append(_call_table(one["call_graph"], top))
         parts.append(_line_table(one["lines"], top))
         parts.append(_vector_table(one["interrupts"]))
         parts.append(_off_table(one["interrupts_off"], top))
@@ -277,11 +278,19 @@ def _function_table(rows: Sequence[dict[str, Any]], top: int) -> Table:
     return table
 
 
+def _call_table(rows: Sequence[dict[str, Any]], top: int) -> Table:
+    table = new_table("who calls whom", ["caller", "callee"], ("calls", "cycles"))
+    for row in rows[:top]:
+        cycles = whole(row["inclusive_cycles"])
+        table.add_row(row["caller"], row["callee"], whole(row["calls"]), cycles)
+    return table
+
+
 def _line_table(rows: Sequence[dict[str, Any]], top: int) -> Table:
     table = new_table("hot lines", ["line", "function"], ("cycles", "%", "times"))
     for row in rows[:top]:
         table.add_row(
-            f"{row['file']}:{row['line']}",
+            f"{row['address']:#06x}" if row["file"] is None else f"{row['file']}:{row['line']}",
             row["function"],
             whole(row["cycles"]),
             f"{100 * row['share']:.3f}",

@@ -2,7 +2,8 @@
 
 Beside the pins each robot has: ``comparator`` (light was seen), ``ir_led``, the bytes of frames it
 sent (``ir_sent``) and that pulses at its comparator spell (``ir_heard``, at their stop bits),
-``motor_left`` and ``motor_right`` (0 to 255, duty of the PWM), and ``uart`` (bytes sent).
+``motor_left`` and ``motor_right`` (0 to 255, duty of the PWM), and ``uart`` (bytes sent). Bytes are
+shown for a moment, so that two equal ones are two.
 """
 
 from __future__ import annotations
@@ -13,14 +14,18 @@ from typing import TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from avrswarm.chip.state import TIME_UNITS_PER_SECOND
+from avrswarm.chip.state import NEVER, TIME_UNITS_PER_SECOND
 from avrswarm.record.vcd import VcdWriter
 from avrswarm.robot.messages import frame_from_pulses
 from avrswarm.study.timing.observe import Observed
 
 Integers = NDArray[np.int64]
+Changes = list[tuple[int, int | None]]
+"""World time and new value; None: no value."""
 
 UNITS_PER_PICOSECOND = TIME_UNITS_PER_SECOND // 10**12
+LONGEST_FLASH = TIME_UNITS_PER_SECOND // 10_000
+"""Time for which a byte is shown: 0.1 ms."""
 LED_PIN = "PB0"
 MOTOR_PINS = {"motor_left": "PB3", "motor_right": "PD3"}
 MOST_PULSES = 122
@@ -39,7 +44,7 @@ def needed_pins(shown: Sequence[str]) -> list[str]:
 def write_waveforms(stream: TextIO, robots: Sequence[Observed], pins: Sequence[str]) -> None:
     """Write a value change dump of all robots, a scope for each."""
     widths: dict[str, int] = {}
-    changes: list[tuple[int, str, int]] = []
+    changes: list[tuple[int, str, int | None]] = []
     last = 0
     for seen in robots:
         scope = seen.label.replace(" ", "_")
@@ -53,31 +58,40 @@ def write_waveforms(stream: TextIO, robots: Sequence[Observed], pins: Sequence[s
     writer.finish(last // UNITS_PER_PICOSECOND)
 
 
-def _signals(seen: Observed, pins: Sequence[str]) -> dict[str, tuple[int, list[tuple[int, int]]]]:
+def _signals(seen: Observed, pins: Sequence[str]) -> dict[str, tuple[int, Changes]]:
     """Return width and changes (world time, value) of all signals of a robot."""
     begin = int(seen.times(np.array([seen.first_cycle]))[0])
 
-    def in_time(rows: Iterable[tuple[int, int]], before: int) -> list[tuple[int, int]]:
+    def in_time(rows: Iterable[tuple[int, int]], before: int | None) -> Changes:
         table = np.array(list(rows), np.int64).reshape(-1, 2)
         times = seen.times(table[:, 0]).tolist()
         return [(begin, before), *zip(times, table[:, 1].tolist(), strict=True)]
 
+    def flashed(rows: Iterable[tuple[int, int]]) -> Changes:
+        changes = in_time(rows, None)
+        ends = [time for time, _ in changes[1:]] + [NEVER]
+        pauses = [
+            (time + min(LONGEST_FLASH, (end - time) // 2), None)
+            for (time, _), end in zip(changes[1:], ends[1:], strict=True)
+        ]
+        return changes + pauses
+
     led = seen.pin_edges(LED_PIN)
     light = seen.light
     rising = light[np.append(True, np.diff(light[:, 1]) > 0)[: len(light)] & (light[:, 1] > 0), 0]
-    signals: dict[str, tuple[int, list[tuple[int, int]]]] = {
+    signals: dict[str, tuple[int, Changes]] = {
         pin: (1, in_time(map(tuple, seen.pin_edges(pin).tolist()), seen.pins_before[pin]))
         for pin in pins
     }
     signals["comparator"] = (1, [(begin, 0), *map(tuple, light.tolist())])
     signals["ir_led"] = (1, in_time(map(tuple, led.tolist()), seen.pins_before[LED_PIN]))
-    signals["ir_sent"] = (8, in_time(decode_frames(led[led[:, 1] == 1, 0]), 0))
+    signals["ir_sent"] = (8, flashed(decode_frames(led[led[:, 1] == 1, 0])))
     heard = decode_frames(cycles_at(seen, rising))
-    signals["ir_heard"] = (8, in_time(heard, 0))
+    signals["ir_heard"] = (8, flashed(heard))
     for name, pin in MOTOR_PINS.items():
         duties = decode_duty(seen.pin_edges(pin), seen.pins_before[pin], seen.last_cycle)
         signals[name] = (8, in_time(duties, 0))
-    signals["uart"] = (8, in_time(map(tuple, seen.uart().tolist()), 0))
+    signals["uart"] = (8, flashed(map(tuple, seen.uart().tolist())))
     return signals
 
 
@@ -117,9 +131,9 @@ def decode_duty(edges: Integers, before: int, end: int) -> list[tuple[int, int]]
     level, since = before, 0
     for cycle, new in [*map(tuple, edges.tolist()), (end, 1 - before)]:
         rested = cycle - since > PWM_PERIOD
-        if level == 1:
+        if level == 1 and (rested or cycle < end):  # a pulse that watching cut off tells nothing
             note(since, 255 if rested else round((cycle - since) / CYCLES_PER_STEP))
-        elif rested:
+        elif level == 0 and rested:
             note(since, 0)
         level, since = new, cycle
     return duties

@@ -8,9 +8,13 @@ import pytest
 from click.testing import CliRunner
 
 from avrswarm.cli import cli, main
+from avrswarm.study.timing.observe import table_scene
+from avrswarm.swarm.simulation import Simulation
 from tests.firmware.bench import FIRMWARE
+from tests.program.records import END, data, write_hex
 from tests.record.test_vcd_round_trip import parse
 
+EEPROM_STRAIGHT_LEFT = 0x0C  # firmware/kilolib/hardware.h
 PROBE = FIRMWARE / "timing_probe" / "timing_probe.elf"
 COMPUTE = FIRMWARE / "bench_compute" / "bench_compute.elf"
 
@@ -89,6 +93,44 @@ def test_robots_of_a_scene_with_waveforms(tmp_path):
     assert [value for _, value in sent[:2]] == [0x87, 0x9C]
     (said,) = [time for time, value in heard if value == 0x87 and abs(time - sent[0][0]) < 10**9]
     assert 1.05e6 < said - sent[0][0] < 8e6  # ps: the receiver's delay, and clocks that differ
+
+
+def test_motors_and_the_serial_port_are_decoded(tmp_path):
+    """Robot 0 walks by its calibrated values after 15 ms of full power; the reporter prints."""
+    timing("move", "--seconds", "0.5", "--skip", "0.2", "--vcd", "moves.vcd", "--out", "m")
+    _, waves = parse((tmp_path / "moves.vcd").read_text())
+    left = waves["robot_0.motor_left"]
+    begin = next(time for time, value in left if value == 255)
+    end, value = next((time, value) for time, value in left if time > begin)
+    assert (end - begin) / 1e12 == pytest.approx(0.015, rel=0.04)
+    eeprom = Simulation(table_scene(FIRMWARE / "move" / "move.elf")).traits.eeprom[0]
+    assert value == left[-1][1] == eeprom[EEPROM_STRAIGHT_LEFT]
+
+    arguments = ("--scene", "speaker_listener", "--robot", "1", "--seconds", "1.5")
+    timing("distance_reporter", *arguments, "--vcd", "says.vcd", "--out", "d")
+    _, waves = parse((tmp_path / "says.vcd").read_text())
+    printed = bytes(value for _, value in waves["robot_1.uart"] if value is not None)
+    title, *lines = printed.splitlines()
+    assert title.split()[-1] == b"distance_mm"  # the same letter twice is two letters
+    assert int(lines[0].split()[-1]) == pytest.approx(50, abs=4)
+
+
+def test_a_firmware_that_faults(tmp_path, capfd):
+    """Alone and in a scene: exit code 4, and the place."""
+    broken = write_hex(tmp_path, data(0, b"\x01\x00"), END)
+    code, message = failure(capfd, broken)
+    assert code == 4
+    assert "pc 0x0000" in message
+    code, message = failure(capfd, broken, "--scene", "blink")
+    assert code == 4
+    assert "robot 0" in message
+
+
+def test_a_robot_that_is_off_all_the_time(capfd):
+    late = ("--scene", "blink", "--set", "spread.start_delay_s=3000", "--seconds", "0.01")
+    code, message = failure(capfd, "blink", *late)
+    assert code == 2
+    assert "robot 0: was not switched on" in message
 
 
 def test_a_hex_file_with_names_from_elsewhere(tmp_path):
