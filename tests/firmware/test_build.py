@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from hashlib import sha256
@@ -41,9 +42,9 @@ PROGRAMS = [
 ]
 
 
-def run_tool(*arguments, **environment):
+def run_tool(*arguments, tool=TOOL, **environment):
     return subprocess.run(
-        [sys.executable, TOOL, *arguments],
+        [sys.executable, tool, *arguments],
         capture_output=True,
         text=True,
         check=False,
@@ -59,6 +60,48 @@ def test_all_programs_are_there():
 def test_committed_binaries_are_what_the_sources_give():
     done = run_tool("--check")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture
+def elsewhere(tmp_path):
+    """A copy of sources, binaries and tool in another folder."""
+    root = tmp_path / "another place" / "deep" / "inside"
+    for folder in ("kilolib", "blink", "gradient"):
+        shutil.copytree(FIRMWARE / folder, root / "firmware" / folder)
+    shutil.copy(FIRMWARE / "manifest.json", root / "firmware")
+    (root / "tools").mkdir()
+    shutil.copy(TOOL, root / "tools")
+    return root
+
+
+def check(root, name):
+    done = run_tool("--check", name, tool=root / "tools" / TOOL.name)
+    return done.returncode, done.stdout
+
+
+@pytest.mark.needs_avr_gcc
+def test_builds_do_not_depend_on_the_place(elsewhere):
+    _, output = check(elsewhere, "gradient")
+    assert "gradient.elf" not in output
+    assert "gradient.hex" not in output
+
+
+@pytest.mark.needs_avr_gcc
+def test_check_finds_a_changed_binary_and_a_changed_source(elsewhere):
+    binary = elsewhere / "firmware" / "blink" / "blink.hex"
+    content = binary.read_text()
+    binary.write_text(content.replace("0C94", "0C95", 1))
+    code, output = check(elsewhere, "blink")
+    assert code == 1
+    assert "blink/blink.hex: differs from what the sources give" in output
+    assert "blink.elf: differs" not in output
+    binary.write_text(content)
+    source = elsewhere / "firmware" / "kilolib" / "kilolib.c"
+    source.write_text(source.read_text().replace("_delay_loop_2(2000)", "_delay_loop_2(2001)"))
+    code, output = check(elsewhere, "blink")
+    assert code == 1
+    assert "blink/blink.elf: differs" in output
+    assert "blink/blink.hex: differs" in output
 
 
 def test_manifest_knows_the_committed_files():
