@@ -46,7 +46,8 @@ NOMINAL_STRENGTH = 4.0  # times the limit, at which the comparator stays high fo
 MICROVOLTS_PER_COUNT = 3_000_000 / 1024
 HIGHEST_COUNT = 1023.9
 
-PENDING = 24
+PENDING = 48
+"""Pulses on their way at most: more than there can be neighbours within 100 mm."""
 CARRIED = 16
 
 

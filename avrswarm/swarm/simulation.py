@@ -451,11 +451,28 @@ class Simulation:
             need = self._run_chips(Role.LEAD)
         self._time += self._step_units
         self._step += 1
+        self._check_room()
         self._move()
         if progress[Progress.DEATHS] > len(self.faults):
             messages = self._note_faults()
             if self.scene.scene.on_fault == "stop_run":
                 raise ChipFault(messages[0])
+
+    def _check_room(self) -> None:
+        """Refuse to go on where pulses found no room, rather than lose them."""
+        if any(desk.crowded[0] for desk in self._desks):
+            raise SceneError(
+                f"at {self.time_s:.3f} s more than {infrared.PENDING} robots in earshot of one"
+                " flash in the same microseconds; give them clocks and starts of their own"
+                " (spread.clock_percent, spread.start_delay_s), a shorter range or more distance"
+            )
+        fast = np.flatnonzero(self._swarm.senders["lost"])
+        if len(fast):
+            raise ChipFault(
+                f"robot {fast[0]} ({self._program_of(int(fast[0])).name}): at {self.time_s:.3f} s"
+                f" its infrared LED flashes more than {window.MOST_PULSES} times in 2 ms, as no"
+                " Kilobot does"
+            )
 
     def _run_chips(self, role: Role) -> int:
         """Let this thread and its helpers run chips."""

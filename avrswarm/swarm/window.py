@@ -159,15 +159,17 @@ class Desk(NamedTuple):
     times: NDArray[np.int64]
     counts: NDArray[np.float64]
     scratch: NDArray[np.uint8]
+    crowded: NDArray[np.int64]  # [0] = 1: there was no room for a pulse
 
 
-def make_desk(rows: int = 8192) -> Desk:
+def make_desk(rows: int = 32_768) -> Desk:
     """Return a desk for one thread."""
     return Desk(
         np.zeros((rows, 4), np.int64),
         np.zeros(rows // 2 - infrared.CARRIED, np.int64),
         np.zeros(rows // 2 - infrared.CARRIED),
         np.zeros(0x900, np.uint8),
+        np.zeros(1, np.int64),
     )
 
 
@@ -179,6 +181,7 @@ def make_desk(rows: int = 8192) -> Desk:
 def _insert(desk: Desk, count: int, time: int, counts: float) -> int:
     """Insert an arrival in order of time, after those of the same time; return the new count."""
     if count >= len(desk.times):
+        desk.crowded[0] = 1
         return count
     place = count
     while place > 0 and desk.times[place - 1] > time:
@@ -408,6 +411,8 @@ def _keep_pending(front: FrontEndRow, desk: Desk, first: int, count: int) -> Non
             front.pending_time[front.pending_count] = desk.times[number]
             front.pending_counts[front.pending_count] = desk.counts[number]
             front.pending_count += 1
+        else:
+            desk.crowded[0] = 1
 
 
 @kernel

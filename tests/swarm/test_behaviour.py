@@ -423,6 +423,27 @@ def test_a_robot_that_faults_stops_alone(broken):
     assert others.digest() == sim.digest()
 
 
+def write_words(folder, words, name):
+    content = b"".join(word.to_bytes(2, "little") for word in words)
+    return write_hex(folder, data(0, content), END, name=name)
+
+
+def test_a_robot_that_flashes_faster_than_any_kilobot_is_told(tmp_path):
+    words = assemble.program(
+        assemble.ldi(16, 0x04),
+        assemble.out(assemble.DDRD, 16),
+        assemble.out(assemble.PORTD, 16),  # supply of the LED
+        assemble.sbi(assemble.DDRB, 0),
+        assemble.sbi(assemble.PINB, 0),  # toggles PB0
+        assemble.rjmp(-2),
+    )
+    scene = make_scene(group(write_words(tmp_path, words, "lamp.hex"), (0, 0)))
+    with pytest.raises(
+        ChipFault, match=r"robot 0 \(.*lamp\.hex\): .* LED flashes more than \d+ times"
+    ):
+        simulate(scene).run(0.5)
+
+
 def test_a_robot_that_faults_with_its_motors_on_stands_still_for_ever(tmp_path):
     """Also after it was saved and loaded."""
     words = assemble.program(
@@ -439,10 +460,8 @@ def test_a_robot_that_faults_with_its_motors_on_stands_still_for_ever(tmp_path):
         assemble.brne(-4),  # four times 65536 times 4 cycles: 0.13 s
         [0x0001],  # no instruction
     )
-    content = b"".join(word.to_bytes(2, "little") for word in words)
-    program = write_hex(tmp_path, data(0, content), END, name="runaway.hex")
-    scene = make_scene(group(program, (0, 0)), spread=ONE_CLOCK)
-    sim = simulate(scene)
+    program = write_words(tmp_path, words, "runaway.hex")
+    sim = simulate(make_scene(group(program, (0, 0)), spread=ONE_CLOCK))
     sim.run(0.2)
     assert [robot for robot, _ in sim.faults] == [0]
     heading = sim.robots[0].heading_rad

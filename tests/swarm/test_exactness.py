@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from avrswarm.errors import SceneError
 from avrswarm.swarm.simulation import Simulation
 
-from .scenes import group, make_scene, run_and_listen, simulate
+from .scenes import ONE_CLOCK, group, make_scene, run_and_listen, simulate
 
 HEX = {"kind": "hex", "pitch_mm": 45.0}
 EARLY_RUN = [{"at_s": 0.1, "command": "run"}]
@@ -207,3 +208,32 @@ def test_the_seed_decides(reference):
         digests.append(sim.digest())
     assert digests[0] == digests[1]
     assert len(set(digests)) == 3
+
+
+def test_a_crowd_in_unison_loses_no_light():
+    """Thirty-seven robots with one clock, all in earshot: pulses in flight at ends of windows."""
+    scene = make_scene(
+        {"firmware": "speaker", "count": 37, "placement": {"kind": "hex", "pitch_mm": 34.0}},
+        optics={"preset": "ideal", "range_mm": 230},
+        spread=ONE_CLOCK,
+        controller=EARLY_RUN,
+    )
+    digests = set()
+    for window_us in (333.3, 2000):
+        sim = simulate(scene, window_us=window_us)
+        sim.run(1.2)
+        digests.add(sim.digest())
+    assert len(digests) == 1
+
+
+def test_more_light_than_there_is_room_for_is_told():
+    """One hundred and twenty-seven robots: rather no result than one that depends on windows."""
+    scene = make_scene(
+        {"firmware": "speaker", "count": 127, "placement": {"kind": "hex", "pitch_mm": 34.0}},
+        optics={"preset": "ideal", "range_mm": 400},
+        spread=ONE_CLOCK,
+        controller=EARLY_RUN,
+    )
+    sim = simulate(scene, window_us=125)
+    with pytest.raises(SceneError, match=r"more than 48 robots .*spread\.clock_percent"):
+        sim.run(1.2)
