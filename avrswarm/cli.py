@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from avrswarm.program import Program
     from avrswarm.record.recorded_run import RecordedRun
     from avrswarm.study.bench import Row
+    from avrswarm.study.bench_swarm import SwarmRow
 
 DEFAULT_MAX_CYCLES = 80_000_000  # ten seconds of an 8 MHz chip
 SHOWN_FAULTS = 8
@@ -745,17 +746,31 @@ def timing(
     show_default=True,
     help="Take the best of this many repetitions.",
 )
+@click.option("--swarm", is_flag=True, help="Measure swarms of 100 to 4000 robots instead.")
+@click.option(
+    "--threads", type=click.IntRange(min=1), help="With --swarm: threads; default: one per core."
+)
+@click.option(
+    "--profile", is_flag=True, help="With --swarm: also tell where the time goes, phase by phase."
+)
 @_JSON
-def bench(repeats: int, as_json: bool) -> None:
-    """Measure the speed of one chip, beside Debian's simavr on the same firmware.
+def bench(repeats: int, swarm: bool, threads: int | None, profile: bool, as_json: bool) -> None:
+    """Measure the speed of one chip, beside Debian's simavr on the same firmware, or of swarms.
 
-    Figures are emulated megahertz of one core; the ratio is ours over simavr's in this very run.
-    Without simavr (Debian package simavr) its columns stay empty: nothing is installed.
+    Figures of a chip are emulated megahertz of one core; the ratio is ours over simavr's in this
+    very run. Without simavr (Debian package simavr) its columns stay empty: nothing is installed.
+    Swarms are measured by the clock on the wall, once, with physics and recording.
 
     \b
     Example:
       avrswarm bench --json > bench.json
+      avrswarm bench --swarm --profile
     """
+    if not swarm and (threads is not None or profile):
+        raise click.UsageError("--threads and --profile belong to --swarm")
+    if swarm:
+        _bench_swarm(threads, profile, as_json)
+        return
     from avrswarm.study import bench as study
 
     rows = list(study.bench_chip(repeats))
@@ -767,6 +782,27 @@ def bench(repeats: int, as_json: bool) -> None:
     Console().print(_bench_table(rows))
     if study.simavr_version() is None:
         click.echo("simavr is not installed (Debian package simavr): no comparison.", err=True)
+
+
+def _bench_swarm(threads: int | None, profile: bool, as_json: bool) -> None:
+    from avrswarm.study import bench_swarm
+    from avrswarm.study.bench import as_json as as_object
+    from avrswarm.swarm.warm_up import compile_swarm
+
+    compile_swarm()
+    rows = list(bench_swarm.bench_swarm(threads))
+    if as_json:
+        click.echo(json.dumps(as_object(rows)))
+        return
+    from rich.console import Console
+
+    for table in _swarm_tables(rows):
+        Console().print(table)
+    if profile:
+        for row in rows:
+            click.echo(f"{row.name}: milliseconds for one simulated second")
+            for phase, seconds in sorted(row.phases.items(), key=lambda item: -item[1]):
+                click.echo(f"  {1000 * seconds:9.1f}  {phase}")
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -929,6 +965,31 @@ def _bench_table(rows: Sequence[Row]) -> Table:
         figures = (row.mhz, row.simavr_mhz, row.ratio, row.realtime_factor, row.us_per_pulse)
         table.add_row(row.name, *("-" if f is None else f"{f:,.{_digits(f)}f}" for f in figures))
     return table
+
+
+def _swarm_tables(rows: Sequence[SwarmRow]) -> list[Table]:
+    from rich.table import Table
+
+    speed = Table(title="swarms, physics and recording included")
+    shares = Table(title="parts of the time on the clock")
+    speed_titles = ("threads", "x real time", "CPU s/s", "MHz", "us/pulse", "KiB/robot")
+    share_titles = ("chips", "medium", "physics", "records")
+    for table, titles in ((speed, speed_titles), (shares, share_titles)):
+        table.add_column("robots", no_wrap=True)
+        for title in titles:
+            table.add_column(title, justify="right", no_wrap=True)
+    for row in rows:
+        name = row.name.replace(" robots", "")
+        figures = (row.realtime_factor, row.processor_s, row.mhz, row.us_per_pulse)
+        speed.add_row(
+            name,
+            str(row.threads),
+            *("-" if f is None else f"{f:,.{_digits(f)}f}" for f in figures),
+            f"{row.kib_per_robot:.1f}",
+        )
+        parts = (row.chips_share, row.medium_share, row.physics_share, row.records_share)
+        shares.add_row(name, *(f"{part:.0%}" for part in parts))
+    return [speed, shares]
 
 
 def _digits(figure: float) -> int:

@@ -214,7 +214,9 @@ def run(
             status = pack_sreg(carry, zero, negative, overflow, sign, half, t_flag, i_flag)
             idle.resume(c, pc, sp, status, cycle)
         limit = horizon(c, i_flag, cycle, stop)
-        ceiling = NEVER  # how far a probe lets instructions run
+        ceiling = NEVER  # how far instructions may run before a probe
+        returns_to = -1  # where a probe wants to look again
+        stepped = 0
         if c.rww_busy:
             if pc < self_programming.NRWW_START:
                 c.fault = Fault.BUSY_FLASH
@@ -262,9 +264,7 @@ def run(
             if c.idle_period:
                 cycle = idle.skip_periods(c, cycle, min(limit, c.next_event))
             elif probing:
-                probing += 1
-                ceiling = cycle
-                idle.note_access(c, int(code[pc]) & 0xFFFFFFFF, sp)
+                returns_to = probe_pc
             elif cycle - c.calm_since >= c.probe_wait and idle.in_delay_loop(code, pc):
                 idle.give_up(c, cycle)  # it comes back here with another count
                 ceiling = c.calm_since + c.probe_wait
@@ -275,17 +275,27 @@ def run(
                 c.io_touched = 0
                 c.loop_count = 0
                 c.suspended = 0
-                idle.note_access(c, int(code[pc]) & 0xFFFFFFFF, sp)
                 probing = 1
                 strayed = 0
-                ceiling = cycle
+                returns_to = probe_pc
             else:
                 ceiling = c.calm_since + c.probe_wait
             limit = min(limit, ceiling)
 
         # ---- instructions ------------------------------------------------------------------------
         while cycle <= limit:
-            if enter and not probing and blocks[pc]:
+            if probing:
+                if returns_to >= 0:
+                    if stepped and (
+                        pc == returns_to
+                        or probing > idle.LONGEST_PROBE
+                        or c.io_touched & Touch.VOLATILE
+                    ):
+                        break
+                    stepped = 1
+                    probing += 1
+                    idle.note_access(c, int(code[pc]) & 0xFFFFFFFF, sp)
+            elif enter and blocks[pc]:
                 n = c.native
                 n[Slot.CYCLE] = cycle
                 n[Slot.SP] = sp

@@ -13,7 +13,7 @@ import resource
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -80,7 +80,7 @@ def bench_chip(repeats: int = 3) -> Iterator[Row]:
     yield _receive(repeats)
 
 
-def as_json(rows: list[Row]) -> dict[str, Any]:
+def as_json(rows: Sequence[Row]) -> dict[str, Any]:
     """Return what ``avrswarm bench --json`` prints."""
     return {"simavr": simavr_version() is not None, "rows": [asdict(row) for row in rows]}
 

@@ -36,6 +36,7 @@ from avrswarm.swarm.window import (
     Links,
     Medium,
     Outcome,
+    Spent,
     Swarm,
     catch_up,
     copy_front,
@@ -86,6 +87,7 @@ class Progress(IntEnum):
     DEATHS = 9  # robots that have faulted so far
     WITNESSED = 10  # 1: stop when robots agree on a window
     HELPERS = 11  # threads that may help
+    EDGES = 12  # rising edges that comparators have shown so far
 
 
 class Plan(NamedTuple):
@@ -318,19 +320,36 @@ def advance(
         for number in range(progress[Progress.COUNT]):
             catch_up(swarm, desk, plan.todo[number], progress[Progress.TIME])
         return Need.NOTHING.value
-    while progress[Progress.TIME] < progress[Progress.STEP_END]:
-        if progress[Progress.STAGE] != Stage.AGREED:
-            need = _agree(swarm, medium, links, controller, desk, plan)
-            if need != Need.NOTHING:
-                return need
-            if progress[Progress.WITNESSED]:
-                return Need.WITNESS.value
-        _commit(swarm, plan, traffic)
-        progress[Progress.TIME] = _window_end(progress)
-        progress[Progress.STAGE] = Stage.BEGINS
-        if progress[Progress.PRINTED]:
-            return Need.PRINTER.value
-    return Need.NOTHING.value
+    begin = sharing.ticks_now()
+    need = Need.NOTHING.value
+    while need == Need.NOTHING and progress[Progress.TIME] < progress[Progress.STEP_END]:
+        need = _advance_window(swarm, medium, links, controller, desk, plan, traffic)
+    desk.spent[Spent.ALL] += sharing.ticks_now() - begin
+    return need
+
+
+@kernel
+def _advance_window(
+    swarm: Swarm,
+    medium: Medium,
+    links: Links,
+    controller: Controller,
+    desk: Desk,
+    plan: Plan,
+    traffic: Traffic,
+) -> int:
+    """Lead through one window, or what is left of it; return a ``Need``."""
+    progress = plan.progress
+    if progress[Progress.STAGE] != Stage.AGREED:
+        need = _agree(swarm, medium, links, controller, desk, plan)
+        if need != Need.NOTHING:
+            return need
+        if progress[Progress.WITNESSED]:
+            return Need.WITNESS.value
+    _commit(swarm, plan, traffic)
+    progress[Progress.TIME] = _window_end(progress)
+    progress[Progress.STAGE] = Stage.BEGINS
+    return Need.PRINTER.value if progress[Progress.PRINTED] else Need.NOTHING.value
 
 
 # ---- making a window final
@@ -418,6 +437,7 @@ def _commit(swarm: Swarm, plan: Plan, traffic: Traffic) -> None:
             printed += 1
         for place in range(swarm.listener_bytes.shape[1]):
             swarm.listener_bytes[robot, place] = swarm.listener_next_bytes[robot, place]
+        plan.progress[Progress.EDGES] += swarm.verdict[robot, 2]
         if swarm.verdict[robot, 0] != NOTHING:
             _note_heard(swarm, robot, traffic)
         mouth = swarm.speakers[robot]

@@ -12,6 +12,7 @@ other.
 
 from __future__ import annotations
 
+import platform
 import sys
 from typing import Any
 
@@ -91,10 +92,25 @@ def _generate_yield(typing: Any) -> Any:
     return types.void(), generate
 
 
+def _generate_clock(typing: Any) -> Any:
+    """Return a number that grows with time, or 0 where a program may not read such a clock."""
+
+    def generate(context: Any, builder: Any, signature: Signature, arguments: Any) -> Any:
+        number = ir.IntType(64)
+        if platform.machine() not in ("x86_64", "AMD64"):
+            return number(0)
+        kind = ir.FunctionType(number, [])
+        clock = _cgutils.get_or_insert_function(builder.module, kind, "llvm.readcyclecounter")
+        return builder.call(clock, [])
+
+    return types.int64(), generate
+
+
 atomic_add: Any = intrinsic(_generate_add)
 atomic_read: Any = intrinsic(_generate_read)
 atomic_write: Any = intrinsic(_generate_write)
 give_way: Any = intrinsic(_generate_yield)
+_clock: Any = intrinsic(_generate_clock)
 
 
 @kernel
@@ -143,3 +159,10 @@ def join_round(board: Board) -> bool:
 def leave_round(board: Board) -> None:
     """Say that a helper has done what it has taken."""
     atomic_add(board, BUSY, -1)
+
+
+@kernel
+def ticks_now() -> int:
+    """Return the time of now in ticks of the processor's clock; only differences mean something."""
+    ticks: int = _clock()
+    return ticks

@@ -240,8 +240,8 @@ class Simulation:
         if threads is not None and threads < 1:
             raise UsageError(f"threads must be at least 1, not {threads}")
         check_engine(engine)
-        if not 10 <= window_us <= 5000:
-            raise UsageError(f"window_us must be between 10 and 5000, not {window_us}")
+        if not 10 <= window_us <= 2000:
+            raise UsageError(f"window_us must be between 10 and 2000, not {window_us}")
         self.scene = scene
         self.threads = threads or os.cpu_count() or 1
         self._step_units = round(scene.world.step_ms * TIME_UNITS_PER_SECOND / 1000)
@@ -290,7 +290,7 @@ class Simulation:
         self._plan = make_plan(count)
         self._plan.progress[Progress.WINDOW] = self._window_units
         self._plan.progress[Progress.HELPERS] = min(self.threads, count) - 1
-        room = 4 * count + 64
+        room = count + 256
         self._traffic = Traffic(
             np.zeros((room, 5), np.int64),
             np.zeros((room, 12), np.uint8),
@@ -355,7 +355,7 @@ class Simulation:
             listeners_next=listeners_next,
             listener_bytes=_bytes_of(listeners),
             listener_next_bytes=_bytes_of(listeners_next),
-            verdict=np.zeros((count, 2), np.int64),
+            verdict=np.zeros((count, 3), np.int64),
             speakers=allocate_speakers(count),
             flash=flash,
             code=code,

@@ -29,10 +29,11 @@ from avrswarm.randomness import Stream, gaussian, uniform
 from avrswarm.robot import infrared, sensors
 from avrswarm.robot.infrared import FrontEndRow, Receiver
 from avrswarm.robot.listener import NOTHING, deafen, hear
+from avrswarm.swarm.sharing import ticks_now
 from avrswarm.world.optics import Optics, amplitude
 
-MOST_PULSES = 160
-"""Pulses one robot can send in a window; Kilobot messages have at most 150 in 5 ms."""
+MOST_PULSES = 96
+"""Pulses one robot can send in a window; Kilobot messages have at most 60 in 2 ms."""
 MOST_BYTES = 64
 PULSE_NOISE_REACH = 4.0
 """Deviations within which the noise of a pulse can decide whether it is heard."""
@@ -135,7 +136,7 @@ class Swarm(NamedTuple):
     listeners_next: NDArray[np.void]
     listener_bytes: NDArray[np.uint8]  # the same memory, for copying
     listener_next_bytes: NDArray[np.uint8]
-    verdict: NDArray[np.int64]  # [robot, 2]: what `hear` said in this window, at which cycle
+    verdict: NDArray[np.int64]  # [robot, 3]: what `hear` said in this window, when; edges heard
     speakers: NDArray[np.void]
     flash: NDArray[np.uint16]  # [image, word]
     code: NDArray[np.uint32]
@@ -160,6 +161,14 @@ class Desk(NamedTuple):
     counts: NDArray[np.float64]
     scratch: NDArray[np.uint8]
     crowded: NDArray[np.int64]  # [0] = 1: there was no room for a pulse
+    spent: NDArray[np.int64]  # time, by ``Spent``
+
+
+class Spent(IntEnum):
+    """What a thread's time goes into; in ticks of the processor's clock."""
+
+    ALL = 0
+    CHIPS = 1
 
 
 def make_desk(rows: int = 32_768) -> Desk:
@@ -170,6 +179,7 @@ def make_desk(rows: int = 32_768) -> Desk:
         np.zeros(rows // 2 - infrared.CARRIED),
         np.zeros(0x900, np.uint8),
         np.zeros(1, np.int64),
+        np.zeros(len(Spent), np.int64),
     )
 
 
@@ -384,12 +394,14 @@ def _listen(swarm: Swarm, robot: int, tape: NDArray[np.int64], first: int, rows:
     for place in range(swarm.listener_bytes.shape[1]):
         swarm.listener_next_bytes[robot, place] = swarm.listener_bytes[robot, place]
     swarm.verdict[robot, 0] = NOTHING
+    swarm.verdict[robot, 2] = 0
     c = swarm.chips[robot]
     ear = swarm.listeners_next[robot]
     own = swarm.emissions[swarm.current[robot], robot]
     high = swarm.front[robot].level
     for row in range(first, rows):
         if tape[row, 2] and not high:
+            swarm.verdict[robot, 2] += 1
             cycle = cycle_at(c, tape[row, 0])
             if own.count and cycle >= own.cycle[0]:
                 deafen(ear, own.cycle[own.count - 1] + OWN_ECHO_CYCLES)
@@ -484,7 +496,9 @@ def _run_robot(swarm: Swarm, medium: Medium, desk: Desk, robot: int, count: int,
     while True:
         period, base, base_cycle = c.period, c.time_base, c.time_base_cycle
         stop = cycle_at(c, end)
+        begin = ticks_now()
         reason = run(c, flash, code, blocks, tape[:rows], desk.scratch, stop)
+        desk.spent[Spent.CHIPS] += ticks_now() - begin
         _drain_log(c, emission, period, base, base_cycle)
         if reason == Stop.FAULT:
             return Outcome.FAULT.value
@@ -640,7 +654,9 @@ def _run_ahead(swarm: Swarm, desk: Desk, robot: int, end: int) -> bool:
     c.io_seen = 0
     c.tape_next = 0
     blocks = swarm.blocks[swarm.program[robot]]
+    begin = ticks_now()
     reason = run(c, flash, code, blocks, desk.tape[:0], desk.scratch, stop)
+    desk.spent[Spent.CHIPS] += ticks_now() - begin
     touched = (c.io_touched | c.io_seen) & Touch.VOLATILE
     if reason != Stop.CYCLES or touched or c.asleep or not _undisturbed(c):
         take_back(swarm, robot)

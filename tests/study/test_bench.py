@@ -11,7 +11,7 @@ from avrswarm import Chip, load_program
 from avrswarm.cli import cli
 from avrswarm.robot.eeprom_map import EepromMap
 from avrswarm.scene.shipped import shipped_folder
-from avrswarm.study import bench
+from avrswarm.study import bench, bench_swarm
 
 FIELDS = {"name", "mhz", "simavr_mhz", "ratio", "realtime_factor", "us_per_pulse"}
 NAMES = ["compute", "idle", "idle, skipping off", "polling", "ADC polling", "message receive"]
@@ -43,6 +43,28 @@ def test_faster_than_simavr():
     assert ratio["idle, skipping off"] > 8
     assert ratio["idle"] > 200
     assert ratio["polling"] > 200
+
+
+def test_swarm_rows_add_up(monkeypatch):
+    """A few robots for a moment: the same figures as for a thousand."""
+    few = tuple(case._replace(robots=9) for case in bench_swarm.CASES[:1] + bench_swarm.CASES[4:5])
+    monkeypatch.setattr(bench_swarm, "_LONGEST_S", 0.5)
+    talking, silent = bench.as_json(list(bench_swarm.bench_swarm(1, few)))["rows"]
+    assert set(talking) > FIELDS
+    for row in (talking, silent):
+        assert row["mhz"] == pytest.approx(9 * 8 * row["realtime_factor"])
+        shares = [row[f"{part}_share"] for part in ("chips", "medium", "physics", "records")]
+        assert min(shares) > 0
+        assert sum(shares) < 1
+        assert sum(row["phases"].values()) == pytest.approx(1 / row["realtime_factor"])
+    assert talking["us_per_pulse"] > 0
+    assert silent["us_per_pulse"] is None
+
+
+def test_options_of_swarms_belong_to_swarms():
+    done = CliRunner().invoke(cli, ["bench", "--profile"])
+    assert done.exit_code == 2
+    assert "belong to --swarm" in done.output
 
 
 def test_without_simavr_its_columns_are_empty(monkeypatch):
