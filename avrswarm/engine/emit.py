@@ -17,7 +17,20 @@ from dataclasses import dataclass, field, replace
 
 from avrswarm.chip.bus import DYNAMIC, EXISTS
 from avrswarm.chip.native import Slot
-from avrswarm.chip.registers import GPIOR0, GPIOR1, GPIOR2, SPH, SPL, SREG
+from avrswarm.chip.registers import (
+    DDRB,
+    DDRC,
+    DDRD,
+    GPIOR0,
+    GPIOR1,
+    GPIOR2,
+    PORTB,
+    PORTC,
+    PORTD,
+    SPH,
+    SPL,
+    SREG,
+)
 from avrswarm.chip.state import CHIP_DTYPE, DATA_SIZE, NEVER, SRAM_START
 from avrswarm.engine.flow import Flow, Instruction
 from avrswarm.isa.decode import PC_MASK
@@ -570,13 +583,36 @@ class Function:
         if found.b in KEEPS_ONLY:
             self._write_kept(found, state)
             return
+        unchanged = self._writes_the_same(found, state) if found.b in PORTS else None
+        cycle = self._cycle(state)
+        if unchanged is not None:
+            same, other, on = w.name("same"), w.name("other"), w.name("on")
+            w.put(f"br i1 {unchanged}, label %{same}, label %{other}")
+            w.label(same)
+            w.put(f"br label %{on}")
+            w.label(other)
         if found.op in (Op.OUT, Op.STS):
             value = w.widen(self._get(state, found.a))
             ended = self._call_core(Slot.STORE, found, found.b, state, value)
         else:
             mask = found.a | (0x100 if found.op == Op.CBI else 0)
             ended = self._call_core(Slot.CHANGE_BIT, found, found.b, state, mask)
+        if unchanged is not None:
+            w.put(f"br label %{on}")
+            w.label(on)
+            ended = w.value(f"phi i64 [ {cycle}, %{same} ], [ {ended}, %{other} ]")
         state.cycle, state.elapsed = ended, 0
+
+    def _writes_the_same(self, found: Instruction, state: State) -> Value:
+        """Write a test whether a write leaves a register as it is: programs do that all the time.
+
+        The core ignores such writes to DDRx and PORTx too (``chip.bus``).
+        """
+        w = self.w
+        kept = w.load_byte(w.at("%chip", MEMORY + found.b))
+        if found.op in (Op.OUT, Op.STS):
+            return w.test("eq", kept, self._get(state, found.a))
+        return w.test("eq", w.conj(kept, found.a), found.a if found.op == Op.SBI else 0)
 
     def _write_kept(self, found: Instruction, state: State) -> None:
         """Write a store, SBI or CBI on a register that does nothing but keep a byte."""
@@ -890,6 +926,9 @@ WRITE_IO = {Op.IN, Op.OUT, Op.SBI, Op.CBI}
 
 KEEPS_ONLY = {GPIOR0, GPIOR1, GPIOR2}
 """Registers that keep what is written and do nothing else."""
+
+PORTS = {DDRB, PORTB, DDRC, PORTC, DDRD, PORTD}
+"""Registers in which a write of what is there already does nothing."""
 
 _Rule = Callable[[Function, Instruction, State, State], None]
 
