@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from avrswarm.chip.core import Stop
 from avrswarm.chip.faults import EXPLANATIONS, Fault
+from avrswarm.chip.idle import SCRATCH_SIZE
 from avrswarm.chip.kernels import Bench, bench, run_chip
 from avrswarm.chip.native import NO_BLOCKS
 from avrswarm.chip.peripherals.analog_comparator import ACO_SYNC_CYCLES
@@ -61,7 +62,7 @@ SUPPLY_VOLTS = 3.0
 ANALOG_INPUTS = {f"ADC{channel}": channel for channel in range(9)} | {"AIN0": 16, "AIN1": 17}
 """Inputs that take a voltage, with their numbers on a tape."""
 
-_SCRATCH = np.zeros(DATA_SIZE, dtype=np.uint8)
+_SCRATCH = np.zeros(SCRATCH_SIZE, dtype=np.uint8)
 _WHILE_TRANSLATING = 1 << 24  # cycles to interpret before looking for native code again
 _RUN_CHUNK = 1 << 40  # longer than any run; one call of the kernel takes at most this many cycles
 
@@ -79,6 +80,7 @@ UNSEEN_FIELDS = (
     "loop_value",
     "suspended",
     "spoiled_at",
+    "stack_known",
     "suspended_pc",
     "suspended_sp",
     "suspended_sreg",

@@ -154,6 +154,8 @@ def run(
     probing = 0  # instructions executed since a probe began
     strayed = 0  # how often it came back in another state
     probe_pc, probe_sp, probe_status, probe_cycle = 0, 0, 0, 0
+    away, left_at, touched = 0, 0, 0  # 1: an interrupt is served during a probe
+    interrupted = 0
     enter = 0 if c.flash_changed else blocks[native.ENTER]
     if enter:
         native.prepare(c, flash, tape, stop)
@@ -162,7 +164,6 @@ def run(
         # ---- instruction boundary: events, resets, sleep, interrupts -----------------------------
         if c.next_event < min(cycle, stop):
             handle_due(c, tape, min(cycle, stop) - 1)
-            probing = 0
         if c.reset_cause:
             c.cycle = cycle
             reset(c)
@@ -170,7 +171,7 @@ def run(
             pc = c.pc
             sp = byte(data, SPL) | byte(data, SPH) << 8
             carry, zero, negative, overflow, sign, half, t_flag, i_flag = 0, 1, 0, 0, 0, 0, 0, 0
-            probing = 0
+            probing, away = 0, 0
         if c.fault:
             reason = Stop.FAULT.value
             break
@@ -188,6 +189,7 @@ def run(
             if i_flag and requests & sleep.wakes(c):
                 cycle = sleep.wake(c, cycle)
                 idle.disturb(c, cycle)
+                probing, away = 0, 0
             elif i_flag and c.requests & sleep.wakes(c):
                 cycle += 1  # raised at this very edge: seen in the cycle that begins here
             elif c.stop_when_halted and not sleep.can_ever_wake(c, i_flag != 0):
@@ -199,7 +201,13 @@ def run(
         if i_flag and requests and cycle >= c.held_until:
             vector = lowest(requests)
             status = pack_sreg(carry, zero, negative, overflow, sign, half, t_flag, i_flag)
-            idle.suspend(c, pc, sp, status, cycle)
+            if probing and not away and c.loop_count >= 0:
+                away, left_at, touched = 1, cycle, c.io_touched
+                c.suspended = idle.PROBED
+                idle.remember_place(c, pc, sp, status)
+            elif not away:
+                probing = 0
+                idle.suspend(c, pc, sp, status, cycle)
             push_word(c, tape, sp, pc, cycle, pc)
             sp = (sp - 2) & 0xFFFF
             if c.next_event == cycle:  # hardware of this edge first, then the entry clears the flag
@@ -208,14 +216,21 @@ def run(
             i_flag = 0
             pc = c.vector_base + 2 * vector
             cycle += INTERRUPT_ENTRY_CYCLES
-            probing = 0
             continue
         if c.suspended:
             status = pack_sreg(carry, zero, negative, overflow, sign, half, t_flag, i_flag)
-            idle.resume(c, pc, sp, status, cycle)
+            found = idle.resume(c, pc, sp, status, cycle)
+            if away and found == idle.INTACT:
+                away = 0
+                interrupted = 1
+                probe_cycle += cycle - left_at
+                c.io_seen |= c.io_touched
+                c.io_touched = touched | Touch.EVENT
+            elif away and (found == idle.CHANGED or cycle - left_at > idle.LONGEST_ABSENCE):
+                probing, away = 0, 0
+                c.suspended = 0
         limit = horizon(c, i_flag, cycle, stop)
         ceiling = NEVER  # how far instructions may run before a probe
-        returns_to = -1  # where a probe wants to look again
         stepped = 0
         if c.rww_busy:
             if pc < self_programming.NRWW_START:
@@ -231,70 +246,60 @@ def run(
                 c.held_until = max(c.held_until, limit + 1)
             if c.spoiled_at != idle.NOT_SPOILED:
                 limit = min(limit, c.spoiled_at + c.idle_period)
-        elif (
-            c.skip_idle
-            and min(limit, c.next_event) - cycle > idle.WORTH_SKIPPING
-            and not c.requests
-        ):
+        elif probing and not away:
             # A loop that comes back to the same state without touching the I/O space will go on
             # doing so until the next event: find its period once, then jump.
-            status = 0
-            if pc == probe_pc or not probing:
+            if c.io_touched & Touch.VOLATILE or probing > idle.LONGEST_PROBE:
+                probing = 0
+                idle.give_up(c, cycle)
+            elif pc == probe_pc and cycle > probe_cycle:
                 status = pack_sreg(carry, zero, negative, overflow, sign, half, t_flag, i_flag)
-            if probing:
-                if c.io_touched & Touch.VOLATILE or probing > idle.LONGEST_PROBE:
+                if (
+                    sp == probe_sp
+                    and status == probe_status
+                    and idle.has_come_back(c, scratch, sp, interrupted)
+                ):
+                    idle.prove(c, cycle, cycle - probe_cycle, interrupted)
                     probing = 0
+                    continue
+                strayed += 1
+                if idle.in_delay_loop(code, pc):
                     idle.give_up(c, cycle)
-                elif pc == probe_pc:
-                    if (
-                        sp == probe_sp
-                        and status == probe_status
-                        and idle.same_memory(data, scratch)
-                    ):
-                        c.idle_period = cycle - probe_cycle
-                        c.spoiled_at = idle.NOT_SPOILED
-                        c.idle_reads_io = c.io_touched & Touch.STABLE_READ
-                        c.probe_wait = idle.SHORTEST_WAIT
-                        probing = 0
-                    else:
-                        strayed += 1
-                        if strayed > idle.MOST_STRAYS or idle.in_delay_loop(code, pc):
-                            idle.give_up(c, cycle)
-                            probing = 0
-            if c.idle_period:
-                cycle = idle.skip_periods(c, cycle, min(limit, c.next_event))
-            elif probing:
-                returns_to = probe_pc
-            elif cycle - c.calm_since >= c.probe_wait and idle.in_delay_loop(code, pc):
+                    probing = 0
+                elif strayed & (strayed - 1) == 0:  # Brent's way to find a cycle: start from here
+                    idle.begin_probe(c, scratch)
+                    probe_sp, probe_status, probe_cycle = sp, status, cycle
+                    interrupted = 0
+        elif (
+            c.skip_idle
+            and not c.idle_period
+            and not away
+            and not c.requests
+            and (i_flag or min(limit, c.next_event) - cycle > idle.WORTH_SKIPPING)
+        ):
+            if cycle - c.calm_since < c.probe_wait:
+                ceiling = c.calm_since + c.probe_wait
+            elif idle.in_delay_loop(code, pc):
                 idle.give_up(c, cycle)  # it comes back here with another count
                 ceiling = c.calm_since + c.probe_wait
-            elif cycle - c.calm_since >= c.probe_wait:
-                idle.copy_memory(data, scratch)
-                probe_pc, probe_sp, probe_status, probe_cycle = pc, sp, status, cycle
-                c.io_seen |= c.io_touched
-                c.io_touched = 0
-                c.loop_count = 0
-                c.suspended = 0
-                probing = 1
-                strayed = 0
-                returns_to = probe_pc
             else:
-                ceiling = c.calm_since + c.probe_wait
+                status = pack_sreg(carry, zero, negative, overflow, sign, half, t_flag, i_flag)
+                idle.begin_probe(c, scratch)
+                probe_pc, probe_sp, probe_status, probe_cycle = pc, sp, status, cycle
+                probing = 1
+                strayed, interrupted = 0, 0
             limit = min(limit, ceiling)
 
         # ---- instructions ------------------------------------------------------------------------
         while cycle <= limit:
-            if probing:
-                if returns_to >= 0:
-                    if stepped and (
-                        pc == returns_to
-                        or probing > idle.LONGEST_PROBE
-                        or c.io_touched & Touch.VOLATILE
-                    ):
-                        break
-                    stepped = 1
-                    probing += 1
-                    idle.note_access(c, int(code[pc]) & 0xFFFFFFFF, sp)
+            if probing and not away:
+                if stepped and (
+                    pc == probe_pc or probing > idle.LONGEST_PROBE or c.io_touched & Touch.VOLATILE
+                ):
+                    break
+                stepped = 1
+                probing += 1
+                idle.note_access(c, scratch, int(code[pc]) & 0xFFFFFFFF, sp)
             elif enter and blocks[pc]:
                 n = c.native
                 n[Slot.CYCLE] = cycle
@@ -1337,6 +1342,8 @@ def run(
             reason = Stop.FAULT.value
             break
 
+    if away:  # a probe does not outlive the run
+        c.suspended = 0
     c.cycle = cycle
     c.pc = pc
     c.sreg = pack_sreg(carry, zero, negative, overflow, sign, half, t_flag, i_flag)

@@ -48,13 +48,13 @@ def byte(memory: NDArray[np.uint8], place: int) -> int:
 def horizon(c: ChipRow, i_flag: int, visible: int, stop: int) -> int:
     """Return the last cycle in which an instruction may start before the boundary needs attention.
 
-    ``visible`` is the cycle from which the present requests can be sampled.
+    ``visible`` is the cycle from which the present requests can be sampled, unless they are held.
     """
     if c.reset_cause or c.fault or c.clock_changed or c.log_count > LOG_SIZE - LOG_RESERVE:
         return -1
     if i_flag:
         last = min(c.next_event, stop - 1)
-        return min(last, visible) if c.requests else last
+        return min(last, max(visible, c.held_until - 1)) if c.requests else last
     if c.next[Source.FLASH] != NEVER:
         return min(c.next_event, stop - 1)
     last = min(c.next_event + LATE_EVENTS, c.next[Source.WATCHDOG])  # that one may reset the chip

@@ -22,19 +22,27 @@ from numpy.typing import NDArray
 
 from avrswarm.chip.bus import DYNAMIC, EXISTS, read_io, steady_until
 from avrswarm.chip.peripherals import timer_unit
-from avrswarm.chip.state import DATA_SIZE, LOOP_BYTES, NEVER, SRAM_START, ChipRow
+from avrswarm.chip.state import DATA_SIZE, LOOP_BYTES, NEVER, SRAM_START, ChipRow, Touch
 from avrswarm.isa.decode import PC_MASK, SKIP_TWO, TCNT0, TCNT1L
 from avrswarm.isa.table import Op
 from avrswarm.jit import kernel
 
 # Trade-offs of speed only; no value here can change a result.
-WORTH_SKIPPING = 400  # cycles to the next event below which a probe cannot pay
-LONGEST_PROBE = 400  # instructions after which a loop is given up
+WORTH_SKIPPING = 400  # cycles to the next event below which a probe with interrupts off cannot pay
+LONGEST_PROBE = 800  # instructions after which a loop is given up
 SHORTEST_WAIT = 300  # calm cycles before a probe
 LONGEST_WAIT = 1 << 15
-MOST_STRAYS = 24  # returns in another state before a loop is given up: divisions need 17
+LONGEST_ABSENCE = 2000  # cycles of an interrupt that a probe waits for
 
 NOT_SPOILED = -NEVER
+PROBED = -1
+"""In ``suspended``: not a proven loop but one under probe has been interrupted."""
+
+SCRATCH_SIZE = 2 * DATA_SIZE
+"""Room that a probe needs: the data space as it was, and which bytes of it have been touched."""
+
+ELSEWHERE, INTACT, CHANGED = 0, 1, 2
+"""What ``resume`` finds: not back yet; back, with all as it was; back, with something changed."""
 
 _WORD = 0xFFFFFFFF
 _IO_START = 0x20
@@ -56,32 +64,38 @@ def disturb(c: ChipRow, cycle: int) -> None:
 @kernel
 def suspend(c: ChipRow, pc: int, sp: int, status: int, cycle: int) -> None:
     """Keep the proven loop in mind while an interrupt is served that came at ``pc``."""
-    spoiled = cycle < c.spoiled_at + c.idle_period
-    if c.idle_period and c.loop_count >= 0 and not c.idle_reads_io and not spoiled:
+    if c.idle_period and c.loop_count >= 0 and not c.idle_reads_io:
+        c.stack_known = int(cycle >= c.spoiled_at + c.idle_period)
         c.suspended = c.idle_period
-        c.suspended_pc = pc
-        c.suspended_sp = sp
-        c.suspended_sreg = status
-        for place in range(32):
-            c.suspended_registers[place] = c.memory[place]
-        for number in range(c.loop_count):
-            c.loop_value[number] = c.memory[int(c.loop_address[number]) & _ADDRESS]
+        remember_place(c, pc, sp, status)
     elif not c.suspended:
-        c.probe_wait = max(c.probe_wait // 2, SHORTEST_WAIT)
+        c.probe_wait = max(3 * c.probe_wait // 4, SHORTEST_WAIT)
     c.idle_period = 0
     c.calm_since = cycle
 
 
 @kernel
-def resume(c: ChipRow, pc: int, sp: int, status: int, cycle: int) -> None:
+def remember_place(c: ChipRow, pc: int, sp: int, status: int) -> None:
+    """Remember where a loop was interrupted, with registers and all bytes that it touches."""
+    c.suspended_pc = pc
+    c.suspended_sp = sp
+    c.suspended_sreg = status
+    for place in range(32):
+        c.suspended_registers[place] = c.memory[place]
+    for number in range(c.loop_count):
+        c.loop_value[number] = c.memory[int(c.loop_address[number]) & _ADDRESS]
+
+
+@kernel
+def resume(c: ChipRow, pc: int, sp: int, status: int, cycle: int) -> int:
     """After RETI: go on with the loop that was suspended, if nothing it depends on has changed.
 
     Bytes of the stack at or below the stack pointer are dead: the loop writes them, by a push or a
-    call, before it reads them again. Whole periods may be skipped here, where it is known what they
+    call, before it reads them again. Whole periods may be skipped here, if it is known what they
     will hold, or after the loop has run one period and has written them.
     """
     if pc != c.suspended_pc or sp != c.suspended_sp or status != c.suspended_sreg:
-        return  # an interrupt within an interrupt has returned
+        return ELSEWHERE  # an interrupt within an interrupt has returned
     period = c.suspended
     c.suspended = 0
     different = 0
@@ -94,9 +108,14 @@ def resume(c: ChipRow, pc: int, sp: int, status: int, cycle: int) -> None:
             different |= int(c.loop_value[number]) ^ int(c.memory[address])
         else:
             spoiled |= int(c.loop_value[number]) ^ int(c.memory[address])
-    if different == 0:
+    if different:
+        if period != PROBED:
+            c.probe_wait = 0  # most likely it waits on, with another count of ticks
+        return CHANGED
+    if period != PROBED:
         c.idle_period = period
-        c.spoiled_at = cycle if spoiled else NOT_SPOILED
+        c.spoiled_at = cycle if spoiled or not c.stack_known else NOT_SPOILED
+    return INTACT
 
 
 @kernel
@@ -116,7 +135,7 @@ def skip_periods(c: ChipRow, cycle: int, limit: int) -> int:
     if limit <= cycle:
         return cycle
     skipped = (limit - cycle) // c.idle_period * c.idle_period
-    if c.spoiled_at == cycle:
+    if c.spoiled_at == cycle and c.stack_known:
         if skipped:
             _write_stack_again(c)
     elif cycle < c.spoiled_at + c.idle_period:
@@ -126,23 +145,74 @@ def skip_periods(c: ChipRow, cycle: int, limit: int) -> int:
     return cycle + skipped
 
 
+# ---- probing
+# -----------------------------------------------------------------------------------------
+
+
 @kernel
-def _remember(c: ChipRow, address: int, on_stack: int) -> None:
+def begin_probe(c: ChipRow, scratch: NDArray[np.uint8]) -> None:
+    """Save what a loop has to come back to."""
+    for place in range(DATA_SIZE):
+        scratch[place] = c.memory[place]
+    for place in range(DATA_SIZE, SCRATCH_SIZE):
+        scratch[place] = 0
+    c.io_seen |= c.io_touched
+    c.io_touched = 0
+    c.loop_count = 0
+    c.suspended = 0
+
+
+@kernel
+def has_come_back(c: ChipRow, scratch: NDArray[np.uint8], sp: int, interrupted: int) -> bool:
+    """Tell whether the program, at the probe's begin again, will do the same once more.
+
+    It will if registers are as they were, and all bytes that it has touched; dead ones apart,
+    which it writes before it reads them. A loop that reads the I/O space must have seen no event.
+    """
+    different = 0
+    for place in range(32):
+        different |= int(c.memory[place]) ^ int(scratch[place])
+    if different or (c.io_touched & Touch.STABLE_READ and c.io_touched & Touch.EVENT):
+        return False
+    if c.loop_count < 0:  # not known which: look at all
+        for place in range(SRAM_START, DATA_SIZE):
+            different |= int(c.memory[place]) ^ int(scratch[place])
+        return different == 0 and not interrupted
+    for number in range(c.loop_count):
+        address = int(c.loop_address[number]) & _ADDRESS
+        if address > sp or not int(c.loop_address[number]) & _ON_STACK:
+            different |= int(c.memory[address]) ^ int(scratch[address])
+    return different == 0
+
+
+@kernel
+def prove(c: ChipRow, cycle: int, period: int, interrupted: int) -> None:
+    """Note that the loop at which the program stands repeats after ``period`` cycles."""
+    c.idle_period = period
+    c.idle_reads_io = c.io_touched & Touch.STABLE_READ
+    c.spoiled_at = cycle if interrupted else NOT_SPOILED
+    c.stack_known = 0
+    c.probe_wait = SHORTEST_WAIT
+
+
+@kernel
+def _remember(c: ChipRow, scratch: NDArray[np.uint8], address: int, on_stack: int) -> None:
     if c.loop_count < 0 or address < _IO_START or address >= DATA_SIZE:
         return
     if address < SRAM_START and DYNAMIC[address]:
         c.loop_count = -1  # what it holds is not in the data space
         return
-    for number in range(c.loop_count):
-        known = int(c.loop_address[number])
-        if known & _ADDRESS == address:
-            c.loop_address[number] = known & (on_stack | _ADDRESS)
-            return
+    known = int(scratch[DATA_SIZE + address])
+    if known:
+        c.loop_address[known - 1] &= on_stack | _ADDRESS
+        return
     if c.loop_count == LOOP_BYTES:
         c.loop_count = -1
         return
+    scratch[address] = c.memory[address]  # an interrupt may have changed it since the probe began
     c.loop_address[c.loop_count] = address | on_stack
     c.loop_count += 1
+    scratch[DATA_SIZE + address] = c.loop_count
 
 
 @kernel
@@ -151,7 +221,7 @@ def _pointer(c: ChipRow, register: int) -> int:
 
 
 @kernel
-def note_access(c: ChipRow, word: int, sp: int) -> None:
+def note_access(c: ChipRow, scratch: NDArray[np.uint8], word: int, sp: int) -> None:
     """Remember which bytes the instruction that is about to run will touch."""
     address = -1
     b = word >> 16
@@ -177,28 +247,28 @@ def note_access(c: ChipRow, word: int, sp: int) -> None:
         case Op.LD_DEC_Z | Op.ST_DEC_Z:
             address = _pointer(c, 30) - 1 & 0xFFFF
         case Op.PUSH:
-            _remember(c, sp, _ON_STACK)
+            _remember(c, scratch, sp, _ON_STACK)
         case Op.POP:
-            _remember(c, sp + 1, _ON_STACK)
+            _remember(c, scratch, sp + 1, _ON_STACK)
         case Op.RCALL | Op.CALL | Op.ICALL:
-            _remember(c, sp, _ON_STACK)
-            _remember(c, sp - 1, _ON_STACK)
+            _remember(c, scratch, sp, _ON_STACK)
+            _remember(c, scratch, sp - 1, _ON_STACK)
         case Op.RET | Op.RETI:
-            _remember(c, sp + 1, _ON_STACK)
-            _remember(c, sp + 2, _ON_STACK)
+            _remember(c, scratch, sp + 1, _ON_STACK)
+            _remember(c, scratch, sp + 2, _ON_STACK)
         case Op.OUT_SPL | Op.OUT_SPH:
             c.loop_count = -1  # the stack pointer moves in other ways than calls and pushes
         case _:
             pass
     if address >= 0:
-        _remember(c, address, 0)
+        _remember(c, scratch, address, 0)
 
 
 @kernel
 def give_up(c: ChipRow, cycle: int) -> None:
     """Wait before the next probe: longer and longer while the program is busy."""
     c.calm_since = cycle
-    c.probe_wait = min(2 * c.probe_wait, LONGEST_WAIT)
+    c.probe_wait = min(max(2 * c.probe_wait, SHORTEST_WAIT), LONGEST_WAIT)
 
 
 @kernel
@@ -209,26 +279,6 @@ def in_delay_loop(code: NDArray[np.uint32], pc: int) -> bool:
         if op == Op.BRNE_DELAY_SBIW or op == Op.BRNE_DELAY_DEC or op == Op.BRNE_DELAY_SUBI:
             return True
     return False
-
-
-@kernel
-def copy_memory(data: NDArray[np.uint8], scratch: NDArray[np.uint8]) -> None:
-    """Save the working registers and SRAM."""
-    for place in range(DATA_SIZE):
-        scratch[place] = data[place]
-
-
-@kernel
-def same_memory(data: NDArray[np.uint8], scratch: NDArray[np.uint8]) -> bool:
-    """Tell whether working registers and SRAM are as they were saved."""
-    different = 0
-    for place in range(32):
-        different |= int(data[place]) ^ int(scratch[place])
-    if different:
-        return False
-    for place in range(SRAM_START, DATA_SIZE):
-        different |= int(data[place]) ^ int(scratch[place])
-    return different == 0
 
 
 @kernel

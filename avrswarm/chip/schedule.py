@@ -62,7 +62,7 @@ def handle_due(c: ChipRow, tape: NDArray[np.int64], edge: int) -> None:
     """Let all events at edges up to and including ``edge`` happen, in order of time."""
     while c.next_event <= edge:
         now = c.next_event
-        c.io_touched |= Touch.VOLATILE  # what is being proven about a loop may not hold any more
+        c.io_touched |= Touch.EVENT  # what is being proven about a loop may not hold any more
         if c.idle_reads_io:
             c.idle_period = 0
         if c.next[Source.ADC] <= now:  # before the tape: a sample takes the voltage before the edge

@@ -65,7 +65,8 @@ class Touch(IntEnum):
     """How a loop under probe depends on the I/O space (bits of ``ChipRow.io_touched``)."""
 
     STABLE_READ = 1  # read something that only an event can change
-    VOLATILE = 2  # read something that changes with time, wrote something, or saw an event
+    VOLATILE = 2  # read something that changes with time, or wrote something
+    EVENT = 4  # something happened meanwhile
 
 
 class Log(IntEnum):
@@ -152,6 +153,7 @@ class ChipRow:
     loop_value: Annotated[NDArray[np.uint8], (LOOP_BYTES,)]  # as they were when interrupted
     suspended: int  # period of a proven loop while an interrupt is served; 0 = none
     spoiled_at: int  # cycle since which that loop has to write its stack again
+    stack_known: int  # 1: `loop_value` has what it will write there
     suspended_pc: int
     suspended_sp: int
     suspended_sreg: int

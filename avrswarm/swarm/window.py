@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from avrswarm.chip.core import Stop, run
-from avrswarm.chip.idle import in_delay_loop
+from avrswarm.chip.idle import SCRATCH_SIZE, in_delay_loop
 from avrswarm.chip.schedule import cycle_at
 from avrswarm.chip.state import ChipRow, Chips, Log, Touch, record_dtype
 from avrswarm.isa.decode import FLASH_WORDS, decode_range
@@ -177,7 +177,7 @@ def make_desk(rows: int = 32_768) -> Desk:
         np.zeros((rows, 4), np.int64),
         np.zeros(rows // 2 - infrared.CARRIED, np.int64),
         np.zeros(rows // 2 - infrared.CARRIED),
-        np.zeros(0x900, np.uint8),
+        np.zeros(SCRATCH_SIZE, np.uint8),
         np.zeros(1, np.int64),
         np.zeros(len(Spent), np.int64),
     )
@@ -657,7 +657,7 @@ def _run_ahead(swarm: Swarm, desk: Desk, robot: int, end: int) -> bool:
     begin = ticks_now()
     reason = run(c, flash, code, blocks, desk.tape[:0], desk.scratch, stop)
     desk.spent[Spent.CHIPS] += ticks_now() - begin
-    touched = (c.io_touched | c.io_seen) & Touch.VOLATILE
+    touched = (c.io_touched | c.io_seen) & (Touch.VOLATILE | Touch.EVENT)
     if reason != Stop.CYCLES or touched or c.asleep or not _undisturbed(c):
         take_back(swarm, robot)
         return False

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from avrswarm.chip.core import Stop
+from avrswarm.chip.idle import SCRATCH_SIZE
 from avrswarm.chip.kernels import run_chip
 from avrswarm.chip.native import NO_BLOCKS
 from tests.chip.peripherals.memories import (
@@ -363,7 +364,7 @@ def test_a_shared_image_is_not_changed():
     chip = in_boot_section(setup, spm(), LOOP, rest=REST)
     chip._c.private_image = 0
     before = chip._flash.copy(), chip._code.copy()
-    scratch = np.zeros(0x900, np.uint8)
+    scratch = np.zeros(SCRATCH_SIZE, np.uint8)
     run = (chip._chips, 0, chip._flash, chip._code, NO_BLOCKS, chip._tape, scratch, 40)
     for _ in range(2):  # asking again gets the same answer
         assert run_chip(*run) == Stop.IMAGE
