@@ -19,9 +19,19 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder, _LowerResult
 from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import NativeLowering
 
+MANY_ARGUMENTS = 64
+"""A kernel with more machine-level arguments becomes part of its callers: an array is seven of
+them, and to hand over all arrays of a swarm would cost more than most kernels do."""
+
 
 class _KernelLibrary(JITCodeLibrary):
     """IR of one kernel; no optimisation, no machine code, callees not linked in."""
+
+    def add_ir_module(self, module: Any) -> None:
+        for function in module.functions:
+            if not function.is_declaration and len(function.args) > MANY_ARGUMENTS:
+                function.attributes.add("alwaysinline")
+        super().add_ir_module(module)
 
     def finalize(self) -> None:
         self._raise_if_finalized()

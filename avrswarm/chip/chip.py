@@ -486,6 +486,7 @@ class Chip:
         copy[0].next[Source.TAPE] = 0
         for name in UNSEEN_FIELDS:
             copy[0][name] = 0
+        copy[0].reports[copy[0].report_count :] = 0
         content = hashlib.sha256(copy.tobytes())
         content.update(self._flash.tobytes())
         return content.hexdigest()

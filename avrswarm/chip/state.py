@@ -24,6 +24,8 @@ EEPROM_SIZE = 0x400
 PAGE_WORDS = 64
 LOG_SIZE = 64
 REPORT_SIZE = 8
+UNDO_SIZE = 4
+"""EEPROM cells that can be put back; one takes at least 1.8 ms to write."""
 DELAYED_SIZE = 26
 """Edges on their way at once: 9 of PCINT (3 ports, 3 cycles), 4 of INT0/1, 6 of T0/T1, 3 of the
 capture unit, 1 of RXD, 2 of the comparator."""
@@ -160,14 +162,11 @@ class ChipRow:
     suspended_registers: Annotated[NDArray[np.uint8], (32,)]
     report_count: int
     reports_lost: int  # 1: there were more places than fit
-    reports: Annotated[NDArray[np.int64], (REPORT_SIZE, 4)]  # kind, cycle, pc, address
     log_count: int
-    log: Annotated[Numbers, (LOG_SIZE,)]
     tape_next: int  # index of the next tape row
     tape_in_time: int  # 1: tape rows carry world time, 0: chip cycles
     analog_pin: int  # pins of port D that must be high for PULSE rows to reach the chip; 0 = always
     next: Annotated[Numbers, (13,)]
-    native: Annotated[Numbers, (NATIVE_SIZE,)]  # where translated code stands: see chip.native
 
     # --- clock and sleep --------------------------------------------------------------------------
     period: int  # time units per CPU cycle
@@ -226,12 +225,11 @@ class ChipRow:
     # --- EEPROM and flash programming -------------------------------------------------------------
     eeprom_window: int  # landing edge of EEMPE; NEVER = closed
     eeprom_done: int  # cycle at which EEPE falls; NEVER = idle
-    eeprom: Annotated[NDArray[np.uint8], (EEPROM_SIZE,)]
+    eeprom_changes: int  # cells written so far
+    eeprom_undo: Annotated[Numbers, (UNDO_SIZE,)]  # the last of them: address << 8 | content before
     spm_window: int  # landing edge of the SPMCSR write; NEVER = closed
     spm_done: int
     rww_busy: int
-    page_loaded: Annotated[NDArray[np.uint8], (PAGE_WORDS,)]  # 1: that word was filled
-    page_buffer: Annotated[NDArray[np.uint16], (PAGE_WORDS,)]
     fuses: Annotated[Numbers, (4,)]  # low, lock, extended, high: in the order LPM reads them
     oscillator_calibration: int
 
@@ -291,6 +289,16 @@ class ChipRow:
     # --- memory -----------------------------------------------------------------------------------
     memory: Annotated[NDArray[np.uint8], (DATA_SIZE,)]  # registers, I/O space and SRAM
 
+    # --- what can be put back without a copy ------------------------------------------------------
+    # `log` and `reports` are valid up to their counts, `native` only while translated code runs,
+    # `eeprom` has its undo list, and the page buffer changes only in chips with a private image.
+    eeprom: Annotated[NDArray[np.uint8], (EEPROM_SIZE,)]
+    reports: Annotated[NDArray[np.int64], (REPORT_SIZE, 4)]  # kind, cycle, pc, address
+    log: Annotated[Numbers, (LOG_SIZE,)]
+    native: Annotated[Numbers, (NATIVE_SIZE,)]  # where translated code stands: see chip.native
+    page_loaded: Annotated[NDArray[np.uint8], (PAGE_WORDS,)]  # 1: that word was filled
+    page_buffer: Annotated[NDArray[np.uint16], (PAGE_WORDS,)]
+
 
 def record_dtype(row: type) -> np.dtype[Any]:
     """Build the numpy record layout from a row class's annotations."""
@@ -322,6 +330,24 @@ def _element_type(array: Any) -> Any:
 
 
 CHIP_DTYPE = record_dtype(ChipRow)
+
+
+def _beginning_of(layout: np.dtype[Any], behind: str) -> np.dtype[Any]:
+    """Return the part of a record layout in front of a field."""
+    fields: Any = layout.fields
+    names = [name for name in fields if fields[name][1] < fields[behind][1]]
+    return np.dtype(
+        {
+            "names": names,
+            "formats": [fields[name][0] for name in names],
+            "offsets": [fields[name][1] for name in names],
+            "itemsize": fields[behind][1],
+        }
+    )
+
+
+SNAPSHOT_DTYPE = _beginning_of(CHIP_DTYPE, "eeprom")
+"""The part of a chip's record that a snapshot has to keep: its beginning."""
 
 Chips = np.recarray[Any, Any]
 """An array of ``CHIP_DTYPE`` records, one per robot."""

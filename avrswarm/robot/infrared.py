@@ -16,6 +16,7 @@ Everything happens at world times, so it does not matter in which pieces a run i
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -42,6 +43,8 @@ SHORTEST_HIGH, LONGEST_HIGH = 0.52, 1.16
 """Of the nominal 25 us. The reference simulates 13 to 34 us; 34 would merge neighbouring bits,
 which are 33.75 us apart. Real robots at contact do not merge them, so this model ends at 29."""
 NOMINAL_STRENGTH = 4.0  # times the limit, at which the comparator stays high for its nominal time
+STRENGTH_OF_LONGEST = 6.5  # from here on it is the longest time for certain
+_HIGH_SLOPE = (1.0 - SHORTEST_HIGH) / math.log(NOMINAL_STRENGTH)
 
 MICROVOLTS_PER_COUNT = 3_000_000 / 1024
 HIGHEST_COUNT = 1023.9
@@ -59,11 +62,12 @@ class FrontEndRow:
     lingering: float  # amplitude that has not faded yet, at lingering_since
     unheard: float  # the part of it that has not switched the comparator
     lingering_since: int
-    pending_count: int  # pulses on their way that arrive after this window
-    pending_time: Annotated[NDArray[np.int64], (PENDING,)]
+    pending_since: int  # end of this window
+    pending_count: int  # pulses on their way that arrive after it
+    pending_time: Annotated[NDArray[np.int32], (PENDING,)]  # time after it: a few microseconds
     pending_counts: Annotated[NDArray[np.float64], (PENDING,)]
     carried_count: int  # tape rows that the chip has not come to yet
-    carried: Annotated[NDArray[np.int64], (CARRIED, 4)]
+    carried: Annotated[NDArray[np.int64], (CARRIED, 2)]  # time and voltages; none: the output falls
 
 
 FRONT_END_DTYPE = record_dtype(FrontEndRow)
@@ -99,10 +103,10 @@ def crossing_delay(strength: float) -> int:
 
 @kernel
 def _high_time(strength: float, nominal_us: float) -> int:
-    share = SHORTEST_HIGH + (1.0 - SHORTEST_HIGH) * natural_logarithm(
-        max(strength, 1.0)
-    ) / natural_logarithm(NOMINAL_STRENGTH)
-    return int(min(share, LONGEST_HIGH) * nominal_us * MICROSECOND)
+    share = LONGEST_HIGH
+    if strength < STRENGTH_OF_LONGEST:
+        share = min(share, SHORTEST_HIGH + _HIGH_SLOPE * natural_logarithm(max(strength, 1.0)))
+    return int(share * nominal_us * MICROSECOND)
 
 
 @kernel
@@ -121,6 +125,17 @@ def _write_row(tape: NDArray[np.int64], row: int, time: int, level: int, counts:
         tape[row, 3] = high | low << 32
     else:
         tape[row, 3] = 0
+
+
+@kernel
+def play_carried(front: FrontEndRow, tape: NDArray[np.int64]) -> int:
+    """Put the rows that were carried over at the begin of a tape; return their number."""
+    for row in range(front.carried_count):
+        tape[row, 0] = front.carried[row, 0]
+        tape[row, 1] = Tape.PULSE
+        tape[row, 2] = int(front.carried[row, 1] != 0)
+        tape[row, 3] = front.carried[row, 1]
+    return int(front.carried_count)
 
 
 @kernel

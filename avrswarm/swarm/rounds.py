@@ -24,9 +24,11 @@ from avrswarm.chip.peripherals import clock
 from avrswarm.chip.schedule import cycle_at
 from avrswarm.chip.state import NEVER
 from avrswarm.jit import entry, kernel
+from avrswarm.robot import infrared
 from avrswarm.robot.infrared import FrontEndRow
 from avrswarm.robot.listener import NOTHING, speak, speaker_timeout
 from avrswarm.swarm import sharing
+from avrswarm.swarm.copying import copy_row
 from avrswarm.swarm.window import (
     LONG_AGO,
     MESSAGE_GAP,
@@ -409,6 +411,7 @@ def _switch_off(front: FrontEndRow) -> None:
     front.lingering = 0.0
     front.unheard = 0.0
     front.lingering_since = 0
+    front.pending_since = 0
     front.pending_count = 0
     front.carried_count = 0
 
@@ -435,14 +438,13 @@ def _commit(swarm: Swarm, plan: Plan, traffic: Traffic) -> None:
         if emission.byte_count:
             plan.printing[printed] = robot
             printed += 1
-        for place in range(swarm.listener_bytes.shape[1]):
-            swarm.listener_bytes[robot, place] = swarm.listener_next_bytes[robot, place]
+        copy_row(swarm.listener_bytes, robot, swarm.listener_next_bytes, robot)
         plan.progress[Progress.EDGES] += swarm.verdict[robot, 2]
         if swarm.verdict[robot, 0] != NOTHING:
             _note_heard(swarm, robot, traffic)
         mouth = swarm.speakers[robot]
         for number in range(emission.count):
-            said = speak(mouth, emission.cycle[number])
+            said = speak(mouth, cycle_at(swarm.chips[robot], emission.time[number]))
             if said != NOTHING:
                 _note_sent(swarm, robot, said, traffic)
         emission.count = 0
@@ -500,9 +502,6 @@ def settle_all(swarm: Swarm, tape: NDArray[np.int64]) -> None:
     """Bring every chip into canonical form, for a digest (work on a copy)."""
     for robot in range(len(swarm.fresh)):
         c = swarm.chips[robot]
-        front = swarm.front[robot]
-        for row in range(front.carried_count):
-            for column in range(4):
-                tape[row, column] = front.carried[row, column]
+        rows = infrared.play_carried(swarm.front[robot], tape)
         c.tape_next = 0
-        settle(c, tape[: front.carried_count], c.cycle - 1)
+        settle(c, tape[:rows], c.cycle - 1)

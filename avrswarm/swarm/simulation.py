@@ -34,7 +34,17 @@ from avrswarm.chip.chip import (
 )
 from avrswarm.chip.kernels import Bench, bench
 from avrswarm.chip.native import NO_BLOCKS
-from avrswarm.chip.state import NEVER, TIME_UNITS_PER_SECOND, Chips, Source, allocate
+from avrswarm.chip.state import (
+    NEVER,
+    PAGE_WORDS,
+    REPORT_SIZE,
+    SNAPSHOT_DTYPE,
+    TIME_UNITS_PER_SECOND,
+    Chips,
+    Source,
+    Tape,
+    allocate,
+)
 from avrswarm.engine import EngineName, Translation, check_engine
 from avrswarm.errors import ChipFault, RecordError, SceneError, UsageError
 from avrswarm.isa.decode import FLASH_WORDS, decode_image
@@ -285,6 +295,7 @@ class Simulation:
         self._light_gain = self.traits.light_gain * scene.sensors.light_volts_per_lux * 1e6
         self._drive_left, self._drive_right = np.zeros(count), np.zeros(count)
         self._build_chips(count, skip_idle)
+        self.traits = self.traits._replace(eeprom=self._swarm.chips.eeprom)
         self._build_medium(count)
         self._moved = True
         self._plan = make_plan(count)
@@ -294,8 +305,8 @@ class Simulation:
         self._traffic = Traffic(
             np.zeros((room, 5), np.int64),
             np.zeros((room, 12), np.uint8),
-            np.zeros((8 * room, 5), np.int64),
-            np.zeros((8 * room, 12), np.uint8),
+            np.zeros((4 * room, 5), np.int64),
+            np.zeros((4 * room, 12), np.uint8),
             np.zeros(3, np.int64),
         )
 
@@ -340,12 +351,14 @@ class Simulation:
         chips.logged_pins[:, 0] = LED_PINS
         chips.logged_pins[:, 2] = infrared.ANALOG_PIN
         listeners, listeners_next = allocate_listeners(count), allocate_listeners(count)
+        snapshots = np.zeros(count, SNAPSHOT_DTYPE).view(np.recarray)
         senders = np.zeros(count, SENDER_DTYPE).view(np.recarray)
         senders.last_pulse = LONG_AGO
         self._swarm = Swarm(
             chips=chips,
             chip_bytes=_bytes_of(chips),
-            snapshot_bytes=np.zeros((count, chips.dtype.itemsize), np.uint8),
+            snapshots=snapshots,
+            snapshot_bytes=_bytes_of(snapshots),
             front=np.zeros(count, FRONT_END_DTYPE).view(np.recarray),
             front_next=np.zeros(count, FRONT_END_DTYPE).view(np.recarray),
             emissions=np.zeros((2, count), EMISSION_DTYPE).view(np.recarray),
@@ -362,6 +375,7 @@ class Simulation:
             program=self._program_index,
             blocks=np.zeros((len(self.programs), len(NO_BLOCKS)), np.int64),
             flash_before=flash.copy(),
+            page_before=np.zeros((len(flash), 2 * PAGE_WORDS), np.uint16),
             fresh=np.ones(count, np.uint8),
             inbox=np.zeros(count, np.int64),
             outcome=np.zeros(count, np.int64),
@@ -584,6 +598,7 @@ class Simulation:
                 flash=np.concatenate([self._swarm.flash, grow]),
                 code=np.concatenate([self._swarm.code, grow.astype(np.uint32)]),
                 flash_before=np.concatenate([self._swarm.flash_before, grow]),
+                page_before=np.concatenate([self._swarm.page_before, grow[:, : 2 * PAGE_WORDS]]),
             )
             rounds.give_image(self._swarm, robot, image)
 
@@ -635,7 +650,8 @@ class Simulation:
         for robot, notice in self._witnesses:
             if swarm.chips[robot].fault:
                 continue
-            before = swarm.snapshot_bytes[robot].copy().view(swarm.chips.dtype).view(np.recarray)
+            before = swarm.chips[robot : robot + 1].copy().view(np.recarray)
+            window.turn_back(swarm, robot, before, _bytes_of(before))
             notice(self._witness(robot, before))
 
     def _witness(self, robot: int, before: Any) -> Witnessed:
@@ -745,7 +761,9 @@ class Simulation:
     def _chip(self, robot: int) -> Chip:
         self._attend(robot)
         front = self._swarm.front[robot]
-        carried = front.carried[: front.carried_count].copy()
+        times, volts = front.carried[: front.carried_count].T
+        kinds = np.full(len(times), int(Tape.PULSE))
+        carried = np.stack([times, kinds, volts != 0, volts], axis=1)
         row = self._swarm.chips[robot : robot + 1].view(np.recarray)
         chip = self._attach(robot, row, carried)
         weakref.finalize(chip, _leave_alone, self._swarm.eager, robot).atexit = False
@@ -780,7 +798,10 @@ class Simulation:
         for name in UNSEEN_FIELDS:
             chips[name] = 0
         chips.next[:, Source.TAPE] = 0
+        for number in np.flatnonzero(chips.report_count < REPORT_SIZE).tolist():
+            chips.reports[number, chips.report_count[number] :] = 0
         for row in front:
+            row.pending_since *= row.pending_count > 0
             row.pending_time[row.pending_count :] = 0
             row.pending_counts[row.pending_count :] = 0
             row.carried[row.carried_count :] = 0
@@ -860,7 +881,12 @@ class Simulation:
             decode_image(flash[image], code[image])
         self._dismiss_helpers()
         skip_idle = self._swarm.chips.skip_idle.copy()
-        self._swarm = self._swarm._replace(flash=flash, code=code, flash_before=flash.copy())
+        self._swarm = self._swarm._replace(
+            flash=flash,
+            code=code,
+            flash_before=flash.copy(),
+            page_before=np.zeros((len(flash), 2 * PAGE_WORDS), np.uint16),
+        )
         swarm = self._swarm
         targets: dict[str, NDArray[Any]] = {
             "chips": swarm.chip_bytes,

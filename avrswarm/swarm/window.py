@@ -21,19 +21,22 @@ from numpy.typing import NDArray
 
 from avrswarm.chip.core import Stop, run
 from avrswarm.chip.idle import SCRATCH_SIZE, in_delay_loop
+from avrswarm.chip.peripherals import eeprom
 from avrswarm.chip.schedule import cycle_at
-from avrswarm.chip.state import ChipRow, Chips, Log, Touch, record_dtype
+from avrswarm.chip.state import PAGE_WORDS, ChipRow, Chips, Log, Touch, record_dtype
 from avrswarm.isa.decode import FLASH_WORDS, decode_range
 from avrswarm.jit import entry, kernel
 from avrswarm.randomness import Stream, gaussian, uniform
 from avrswarm.robot import infrared, sensors
 from avrswarm.robot.infrared import FrontEndRow, Receiver
 from avrswarm.robot.listener import NOTHING, deafen, hear
+from avrswarm.swarm.copying import copy_row
 from avrswarm.swarm.sharing import ticks_now
 from avrswarm.world.optics import Optics, amplitude
 
-MOST_PULSES = 96
-"""Pulses one robot can send in a window; Kilobot messages have at most 60 in 2 ms."""
+MOST_PULSES = 72
+"""Pulses one robot can send in a window; Kilobot messages have at most 60 in 2 ms, 66 with a clock
+that is 10 % fast."""
 MOST_BYTES = 64
 PULSE_NOISE_REACH = 4.0
 """Deviations within which the noise of a pulse can decide whether it is heard."""
@@ -64,7 +67,6 @@ class EmissionRow:
     count: int
     first_message: int  # number of the message that the first pulse belongs to
     time: Annotated[NDArray[np.int64], (MOST_PULSES,)]
-    cycle: Annotated[NDArray[np.int64], (MOST_PULSES,)]
     pins: Annotated[NDArray[np.uint8], (MOST_PULSES,)]
     message: Annotated[NDArray[np.uint8], (MOST_PULSES,)]  # relative to first_message
     byte_count: int
@@ -126,7 +128,8 @@ class Swarm(NamedTuple):
 
     chips: Chips
     chip_bytes: NDArray[np.uint8]  # the same memory, for copying
-    snapshot_bytes: NDArray[np.uint8]
+    snapshots: NDArray[np.void]  # of ``SNAPSHOT_DTYPE``
+    snapshot_bytes: NDArray[np.uint8]  # the same memory, for copying
     front: NDArray[np.void]
     front_next: NDArray[np.void]
     emissions: NDArray[np.void]  # [2, robot]
@@ -143,6 +146,7 @@ class Swarm(NamedTuple):
     program: NDArray[np.int64]  # what each robot was flashed with
     blocks: NDArray[np.int64]  # [program, word]: native code, see avrswarm.chip.native
     flash_before: NDArray[np.uint16]  # private images as they were when the window began
+    page_before: NDArray[np.uint16]  # and page buffers: which words were loaded, what they held
     fresh: NDArray[np.uint8]  # 1: has not run in this window yet
     inbox: NDArray[np.int64]  # digest of the light it last ran with
     outcome: NDArray[np.int64]
@@ -226,13 +230,13 @@ def _message_amplitude(
 
 @kernel
 def _with_pulse_noise(
-    medium: Medium, sender: int, robot: int, cycle: int, counts: float, limit: float
+    medium: Medium, sender: int, robot: int, time: int, counts: float, limit: float
 ) -> float:
     """Return the amplitude of a pulse with the receiver's noise, drawn where it can matter."""
     deviation = medium.pulse_noise * limit
     if abs(counts - limit) >= PULSE_NOISE_REACH * deviation:
         return counts
-    draw = sender << 47 | cycle & 0x7FFF_FFFF_FFFF
+    draw = time ^ sender << 44
     return counts + deviation * gaussian(medium.seed, Stream.PULSES, robot, draw)
 
 
@@ -256,7 +260,7 @@ def _collect_from(
             message = this
             unit = _message_amplitude(medium, sender, robot, distance_mm, message)
         counts = unit * medium.power[int(emission.pins[number]) & 0xFF]
-        counts = _with_pulse_noise(medium, sender, robot, emission.cycle[number], counts, limit)
+        counts = _with_pulse_noise(medium, sender, robot, emission.time[number], counts, limit)
         if counts > 0.1 * limit:
             time = emission.time[number] + infrared.crossing_delay(counts / limit)
             count = _insert(desk, count, time, counts)
@@ -278,7 +282,8 @@ def _collect(
     front = swarm.front[robot]
     count = 0
     for number in range(front.pending_count):
-        count = _insert(desk, count, front.pending_time[number], front.pending_counts[number])
+        time = front.pending_since + front.pending_time[number]
+        count = _insert(desk, count, time, front.pending_counts[number])
     if medium.hear_own and swarm.audible[robot]:
         count = _collect_from(swarm, medium, desk, count, robot, robot, 0.0)
     for place in range(links.first[robot], links.first[robot + 1]):
@@ -340,13 +345,13 @@ def _drain_log(c: ChipRow, emission: EmissionRow, period: int, base: int, base_c
         elif kind == Log.PORTB:
             lit = value & infrared.LED_PINS
             if lit & 1 and not emission.last_pins & 1 and emission.powered:
-                _add_pulse(emission, base + (cycle - base_cycle) * period, cycle, lit)
+                _add_pulse(emission, base + (cycle - base_cycle) * period, lit)
             emission.last_pins = lit
     c.log_count = 0
 
 
 @kernel
-def _add_pulse(emission: EmissionRow, time: int, cycle: int, pins: int) -> None:
+def _add_pulse(emission: EmissionRow, time: int, pins: int) -> None:
     if emission.count >= MOST_PULSES:
         emission.lost += 1
         return
@@ -356,7 +361,6 @@ def _add_pulse(emission: EmissionRow, time: int, cycle: int, pins: int) -> None:
             emission.first_message = emission.messages
     emission.last_pulse = time
     emission.time[emission.count] = time
-    emission.cycle[emission.count] = cycle
     emission.pins[emission.count] = pins
     emission.message[emission.count] = emission.messages - emission.first_message
     emission.count += 1
@@ -370,13 +374,14 @@ def copy_front(source: FrontEndRow, target: FrontEndRow) -> None:
     target.lingering = source.lingering
     target.unheard = source.unheard
     target.lingering_since = source.lingering_since
+    target.pending_since = source.pending_since
     target.pending_count = source.pending_count
     for number in range(source.pending_count):
         target.pending_time[number] = source.pending_time[number]
         target.pending_counts[number] = source.pending_counts[number]
     target.carried_count = source.carried_count
     for row in range(source.carried_count):
-        for column in range(4):
+        for column in range(2):
             target.carried[row, column] = source.carried[row, column]
 
 
@@ -391,8 +396,7 @@ OWN_ECHO_CYCLES = 2700
 @kernel
 def _listen(swarm: Swarm, robot: int, tape: NDArray[np.int64], first: int, rows: int) -> None:
     """Show the ideal listener of a robot the comparator's rising edges of this window."""
-    for place in range(swarm.listener_bytes.shape[1]):
-        swarm.listener_next_bytes[robot, place] = swarm.listener_bytes[robot, place]
+    copy_row(swarm.listener_next_bytes, robot, swarm.listener_bytes, robot)
     swarm.verdict[robot, 0] = NOTHING
     swarm.verdict[robot, 2] = 0
     c = swarm.chips[robot]
@@ -403,8 +407,8 @@ def _listen(swarm: Swarm, robot: int, tape: NDArray[np.int64], first: int, rows:
         if tape[row, 2] and not high:
             swarm.verdict[robot, 2] += 1
             cycle = cycle_at(c, tape[row, 0])
-            if own.count and cycle >= own.cycle[0]:
-                deafen(ear, own.cycle[own.count - 1] + OWN_ECHO_CYCLES)
+            if own.count and tape[row, 0] >= own.time[0]:
+                deafen(ear, cycle_at(c, own.time[own.count - 1]) + OWN_ECHO_CYCLES)
             volts = tape[row, 3]
             high_counts = int((volts & 0xFFFFFFFF) / infrared.MICROVOLTS_PER_COUNT)
             low_counts = int((volts >> 32) / infrared.MICROVOLTS_PER_COUNT)
@@ -416,11 +420,12 @@ def _listen(swarm: Swarm, robot: int, tape: NDArray[np.int64], first: int, rows:
 
 
 @kernel
-def _keep_pending(front: FrontEndRow, desk: Desk, first: int, count: int) -> None:
+def _keep_pending(front: FrontEndRow, desk: Desk, first: int, count: int, end: int) -> None:
+    front.pending_since = end
     front.pending_count = 0
     for number in range(first, count):
         if front.pending_count < infrared.PENDING:
-            front.pending_time[front.pending_count] = desk.times[number]
+            front.pending_time[front.pending_count] = desk.times[number] - end
             front.pending_counts[front.pending_count] = desk.counts[number]
             front.pending_count += 1
         else:
@@ -442,10 +447,7 @@ def _write_tape(
     Return how many arrive before ``end``, and the rows of the tape; ``front`` comes to ``end``.
     """
     copy_front(swarm.front[robot], front)
-    rows = front.carried_count
-    for row in range(rows):
-        for column in range(4):
-            desk.tape[row, column] = front.carried[row, column]
+    rows = infrared.play_carried(front, desk.tape)
     due = 0
     while due < count and desk.times[due] < end:
         due += 1
@@ -485,7 +487,7 @@ def _run_robot(swarm: Swarm, medium: Medium, desk: Desk, robot: int, count: int,
     tape = desk.tape
     due, rows = _write_tape(swarm, medium, desk, robot, count, end, front)
     _listen(swarm, robot, tape, front.carried_count, rows)
-    _keep_pending(front, desk, due, count)
+    _keep_pending(front, desk, due, count, end)
 
     emission = swarm.emissions[1 - swarm.current[robot], robot]
     _begin_emission(emission, swarm.senders[robot])
@@ -509,9 +511,11 @@ def _run_robot(swarm: Swarm, medium: Medium, desk: Desk, robot: int, count: int,
     front.carried_count = 0
     for row in range(c.tape_next, rows):
         if front.carried_count < infrared.CARRIED:
-            for column in range(4):
-                front.carried[front.carried_count, column] = tape[row, column]
+            front.carried[front.carried_count, 0] = tape[row, 0]
+            front.carried[front.carried_count, 1] = tape[row, 3]
             front.carried_count += 1
+        else:
+            desk.crowded[0] = 1
     return Outcome.RAN.value
 
 
@@ -528,8 +532,8 @@ def take_back(swarm: Swarm, robot: int) -> None:
     battery = c.adc_microvolts[sensors.BATTERY_CHANNEL]
     light = c.adc_microvolts[sensors.LIGHT_CHANNEL]
     temperature = c.adc_microvolts[sensors.TEMPERATURE_CHANNEL]
-    for place in range(swarm.chip_bytes.shape[1]):
-        swarm.chip_bytes[robot, place] = swarm.snapshot_bytes[robot, place]
+    eeprom.undo(c, swarm.snapshots[robot].eeprom_changes)
+    copy_row(swarm.chip_bytes, robot, swarm.snapshot_bytes, robot)
     c.adc_microvolts[sensors.BATTERY_CHANNEL] = battery
     c.adc_microvolts[sensors.LIGHT_CHANNEL] = light
     c.adc_microvolts[sensors.TEMPERATURE_CHANNEL] = temperature
@@ -537,14 +541,29 @@ def take_back(swarm: Swarm, robot: int) -> None:
     if c.private_image:
         _copy_flash(swarm.flash_before, swarm.flash, c.image)
         decode_range(swarm.flash[c.image], swarm.code[c.image], 0, FLASH_WORDS)
+        page = swarm.page_before[c.image]
+        for word in range(PAGE_WORDS):
+            c.page_loaded[word] = page[word]
+            c.page_buffer[word] = page[PAGE_WORDS + word]
+
+
+@entry
+def turn_back(swarm: Swarm, robot: int, chip: Chips, chip_bytes: NDArray[np.uint8]) -> None:
+    """Make of a copy of a robot's chip, alone in ``chip``, what it was when the window began."""
+    eeprom.undo(chip[0], swarm.snapshots[robot].eeprom_changes)
+    copy_row(chip_bytes, 0, swarm.snapshot_bytes, robot)
 
 
 @kernel
 def _take_snapshot(swarm: Swarm, robot: int) -> None:
-    for place in range(swarm.chip_bytes.shape[1]):
-        swarm.snapshot_bytes[robot, place] = swarm.chip_bytes[robot, place]
-    if swarm.chips[robot].private_image:
-        _copy_flash(swarm.flash, swarm.flash_before, swarm.chips[robot].image)
+    copy_row(swarm.snapshot_bytes, robot, swarm.chip_bytes, robot)
+    c = swarm.chips[robot]
+    if c.private_image:
+        _copy_flash(swarm.flash, swarm.flash_before, c.image)
+        page = swarm.page_before[c.image]
+        for word in range(PAGE_WORDS):
+            page[word] = c.page_loaded[word]
+            page[PAGE_WORDS + word] = c.page_buffer[word]
 
 
 @kernel

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from avrswarm.chip.interrupts import set_request
 from avrswarm.chip.registers import EEARH, EEARL, EECR, EEDR
-from avrswarm.chip.state import EEPROM_SIZE, NEVER, PAGE_WORDS, ChipRow, Source
+from avrswarm.chip.state import EEPROM_SIZE, NEVER, PAGE_WORDS, UNDO_SIZE, ChipRow, Source
 from avrswarm.chip.vectors import Vector
 from avrswarm.jit import kernel
 
@@ -86,11 +86,22 @@ def _address(c: ChipRow) -> int:
 
 
 @kernel
+def undo(c: ChipRow, changes: int) -> None:
+    """Put cells back to what they were when only ``changes`` had been written."""
+    while c.eeprom_changes > changes:
+        c.eeprom_changes -= 1
+        before = c.eeprom_undo[c.eeprom_changes % UNDO_SIZE]
+        c.eeprom[before >> 8] = before & 0xFF
+
+
+@kernel
 def _begin(c: ChipRow, edge: int) -> None:
     """Start programming the selected cell at ``edge``."""
     address = _address(c)
     mode = int(c.memory[EECR]) & EEPM
     rc_cycles = SPLIT_RC_CYCLES
+    c.eeprom_undo[c.eeprom_changes % UNDO_SIZE] = address << 8 | int(c.eeprom[address])
+    c.eeprom_changes += 1
     if mode == ATOMIC:
         c.eeprom[address] = c.memory[EEDR]
         rc_cycles = ATOMIC_RC_CYCLES

@@ -182,6 +182,8 @@ def spm(
     allowed = pc >= c.boot_start and c.spm_done == NEVER and c.eeprom_done == NEVER
     if not allowed or not c.spm_window <= cycle < c.spm_window + SPM_WINDOW_CYCLES:
         return DONE
+    if not c.private_image:
+        return NEEDS_PRIVATE_IMAGE
     command = int(c.memory[SPMCSR]) & _COMMAND
     z = int(c.memory[31]) << 8 | int(c.memory[30])
     match command:
@@ -197,8 +199,6 @@ def spm(
             forbidden_by = BLB11 if first >= c.boot_start else BLB01
             if int(c.fuses[1]) & forbidden_by == 0:
                 _settle(c)
-            elif not c.private_image:
-                return NEEDS_PRIVATE_IMAGE
             else:
                 _change_page(c, flash, code, first, command == Command.ERASE, cycle)
         case Command.LOCK:
