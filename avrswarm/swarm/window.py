@@ -34,6 +34,10 @@ from avrswarm.world.optics import Optics, amplitude
 
 MOST_PULSES = 96
 """Pulses one robot can send in a window; Kilobot messages have at most 60 in 2 ms."""
+PULSE_PITCH = 25 * infrared.MICROSECOND
+PULSE_BURST = 250 * infrared.MICROSECOND
+"""A LED may flash once in 25 us, and run up to 250 us ahead of that; bits of a Kilobot's message
+are 34 us apart. So no 2 ms have more than 91 pulses, wherever windows begin and end."""
 MOST_BYTES = 64
 PULSE_NOISE_REACH = 4.0
 """Deviations within which the noise of a pulse can decide whether it is heard."""
@@ -50,7 +54,8 @@ class SenderRow:
     last_pins: int
     last_pulse: int  # time of the last pulse ever sent
     messages: int  # messages begun so far
-    lost: int  # pulses beyond MOST_PULSES
+    earned: int  # time by which its pulses, one per PULSE_PITCH, would be over
+    lost: int  # pulses that came too fast
 
 
 class EmissionRow:
@@ -60,6 +65,7 @@ class EmissionRow:
     last_pins: int
     last_pulse: int
     messages: int
+    earned: int
     lost: int
     count: int
     first_message: int  # number of the message that the first pulse belongs to
@@ -317,6 +323,7 @@ def _begin_emission(emission: EmissionRow, sender: SenderRow) -> None:
     emission.last_pins = sender.last_pins
     emission.last_pulse = sender.last_pulse
     emission.messages = sender.messages
+    emission.earned = sender.earned
     emission.lost = sender.lost
     emission.count = 0
     emission.first_message = sender.messages
@@ -347,9 +354,11 @@ def _drain_log(c: ChipRow, emission: EmissionRow, period: int, base: int, base_c
 
 @kernel
 def _add_pulse(emission: EmissionRow, time: int, cycle: int, pins: int) -> None:
-    if emission.count >= MOST_PULSES:
+    earned = max(emission.earned, time) + PULSE_PITCH
+    if earned - time > PULSE_BURST:
         emission.lost += 1
         return
+    emission.earned = earned
     if time - emission.last_pulse > MESSAGE_GAP:
         emission.messages += 1
         if emission.count == 0:

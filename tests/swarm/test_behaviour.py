@@ -1,5 +1,6 @@
 """What one sees when firmware runs: orbits, gradients, blinking, commands, faults."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -428,20 +429,76 @@ def write_words(folder, words, name):
     return write_hex(folder, data(0, content), END, name=name)
 
 
-def test_a_robot_that_flashes_faster_than_any_kilobot_is_told(tmp_path):
+LED_ON = [
+    *assemble.ldi(16, 0x04),
+    *assemble.out(assemble.DDRD, 16),
+    *assemble.out(assemble.PORTD, 16),  # supply of the LED
+    *assemble.sbi(assemble.DDRB, 0),
+]
+
+
+@pytest.fixture
+def lamp(tmp_path):
+    """Firmware that lights its infrared LED every eight cycles, from the first moment on."""
     words = assemble.program(
-        assemble.ldi(16, 0x04),
-        assemble.out(assemble.DDRD, 16),
-        assemble.out(assemble.PORTD, 16),  # supply of the LED
-        assemble.sbi(assemble.DDRB, 0),
+        LED_ON,
         assemble.sbi(assemble.PINB, 0),  # toggles PB0
         assemble.rjmp(-2),
     )
-    scene = make_scene(group(write_words(tmp_path, words, "lamp.hex"), (0, 0)))
-    with pytest.raises(
-        ChipFault, match=r"robot 0 \(.*lamp\.hex\): .* LED flashes more than \d+ times"
-    ):
+    return write_words(tmp_path, words, "lamp.hex")
+
+
+TOO_FAST = r"robot 1: .*lamp\.hex: at 0\.\d+ s its infrared LED flashes more than once in 25 us"
+
+
+def test_a_robot_that_flashes_faster_than_any_kilobot_stops_alone(lamp, tmp_path):
+    """Its neighbours hear it until then, the same whatever windows and threads; and go on."""
+    scene = make_scene(
+        group("speaker", (-40, 0)),
+        group(lamp, (0, 40), start_delay_s=0.7),
+        group("listener", (40, 0)),
+        spread={"clock_drift_percent": 0.3},
+    )
+    sim = simulate(scene)
+    sent, heard = run_and_listen(sim, 2.0)
+    ((robot, text),) = sim.faults
+    assert robot == 1
+    assert re.match(TOO_FAST, text)
+    assert sim.chips.cycle[1] < 0.3 * 8e6  # it stopped soon after it was switched on
+    assert (messages(heard)["robot"] == 2).sum() == (sent["robot"] == 0).sum() >= 2
+    for window_us, threads, skip_idle in ((125, 2, False), (333.3, 1, True)):
+        other = simulate(scene, window_us=window_us, threads=threads, skip_idle=skip_idle)
+        other.run(1.0)
+        other.save(tmp_path / "state.npz")
+        other = Simulation.load(tmp_path / "state.npz", threads=threads)
+        assert other.faults == sim.faults
+        other.run(1.0)
+        assert other.digest() == sim.digest()
+
+
+def test_a_robot_that_flashes_too_fast_may_stop_the_run(lamp):
+    scene = make_scene(
+        group("speaker", (-40, 0)), group(lamp, (0, 40)), scene={"on_fault": "stop_run"}
+    )
+    with pytest.raises(ChipFault, match=TOO_FAST):
         simulate(scene).run(0.5)
+
+
+@pytest.mark.parametrize(("rounds", "faults"), [(32, 0), (31, 1)], ids=["200 cycles", "194 cycles"])
+def test_one_flash_in_25_us_is_not_too_fast(tmp_path, rounds, faults):
+    """And bits of messages are 270 cycles apart."""
+    words = assemble.program(
+        LED_ON,
+        assemble.sbi(assemble.PINB, 0),
+        assemble.ldi(18, rounds),
+        assemble.dec(18),
+        assemble.brne(-2),
+        assemble.rjmp(-5),
+    )
+    program = write_words(tmp_path, words, "lamp.hex")
+    sim = simulate(make_scene(group(program, (0, 0)), spread=ONE_CLOCK))
+    sim.run(0.1)
+    assert len(sim.faults) == faults
 
 
 def test_a_robot_that_faults_with_its_motors_on_stands_still_for_ever(tmp_path):
