@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, Task, TextColumn
 from rich.text import Text
 
+from avrswarm.jit import compile_seconds
+
 REFRESH_S = 0.2
 LINE_EVERY_S = 10.0
 SMOOTHING_S = 5.0
@@ -35,7 +37,6 @@ class RunProgress:
         self._name = name
         self._seconds = seconds
         self._console = console or Console(stderr=True)
-        self._shown = self._wall = self._start = time.perf_counter()
         self._done = self._latest = 0.0
         self._speed: float | None = None
         self._bar: Progress | None = None
@@ -51,7 +52,7 @@ class RunProgress:
             )
 
     def __enter__(self) -> RunProgress:
-        self._shown = self._wall = self._start = time.perf_counter()
+        self._shown = self._wall = self._start = _working_time()
         if self._bar is not None:
             self._task = self._bar.add_task(self._name, total=self._seconds, figures="starting")
             self._bar.start()
@@ -64,12 +65,14 @@ class RunProgress:
         trace: TracebackType | None,
     ) -> None:
         if self._bar is not None:
+            passed = _working_time() - self._start
+            self._speed = self._latest / passed if passed > 0 else None  # of the whole run
             self._show()
             self._bar.stop()
 
     def update(self, done_s: float) -> None:
         """Tell that so much time of the run has been simulated."""
-        now = time.perf_counter()
+        now = _working_time()
         self._latest = done_s
         if now - self._shown < (REFRESH_S if self._bar is not None else LINE_EVERY_S):
             return
@@ -87,6 +90,11 @@ class RunProgress:
             self._console.print(f"{self._name}: {figures}", highlight=False)
         else:
             self._bar.update(self._task, completed=self._latest, figures=figures, refresh=True)
+
+
+def _working_time() -> float:
+    """Return a clock that stands still while code is compiled: that says nothing about speed."""
+    return time.perf_counter() - compile_seconds()
 
 
 def describe(done_s: float, seconds: float, speed: float | None) -> str:

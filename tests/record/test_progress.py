@@ -1,6 +1,7 @@
 """The progress bar, on a terminal and elsewhere."""
 
 import io
+import re
 
 import pytest
 from rich.console import Console
@@ -54,6 +55,29 @@ def test_on_a_terminal_there_is_a_bar(clock):
     assert "60.0 / 60.0 s  2.00x real time" in shown
     assert "to go" in shown
     assert "━" in shown
+
+
+def test_compiling_is_not_slowness(clock, monkeypatch):
+    """Half a minute of it before the first step, as at a first start."""
+    monkeypatch.setattr(progress, "compile_seconds", lambda: min(clock.now, 30.0))
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    with RunProgress("orbit", 60.0, console) as bar:
+        clock.now = 30.0
+        bar.update(0.004)
+        for done in range(1, 4):
+            clock.now = 30.0 + done / 2
+            bar.update(float(done))
+    speeds = re.findall(r"([\d.]+)x real time", console.file.getvalue())
+    assert set(speeds) == {"2.00"}
+
+
+def test_at_the_end_the_speed_is_that_of_the_whole_run(clock):
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    with RunProgress("orbit", 60.0, console) as bar:
+        for done, now in ((10.0, 10.0), (60.0, 20.0)):
+            clock.now = now
+            bar.update(done)
+    assert re.findall(r"([\d.]+)x real time", console.file.getvalue())[-1] == "3.00"
 
 
 def test_elsewhere_there_is_a_line_now_and_then(clock):
