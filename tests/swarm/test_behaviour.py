@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from avrswarm.errors import ChipFault
 from avrswarm.scene.read import read_scene
@@ -88,7 +89,7 @@ def test_a_robot_goes_round_the_cluster():
 
 # ---- gradient ------------------------------------------------------------------------------------
 
-HOP_COLOURS = [RED, YELLOW, GREEN, 0b111100, 0b110000, MAGENTA]
+NO_PATH = 65535
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -120,13 +121,11 @@ def test_gradient_counts_hops_as_breadth_first_search(seed):
         found = sorted({int(k) for r in wave for k in np.flatnonzero(hears[r] > 3)} - hops.keys())
         hops |= dict.fromkeys(found, hops[wave[0]] + 1)
         wave = found
-    colours = sim.robots.led.tolist()
     assert max(hops.values()) >= 3
-    assert colours[0] == WHITE
-    for robot in range(1, 17):
-        expected = HOP_COLOURS[(hops[robot] - 1) % 6] if robot in hops else OFF
-        assert colours[robot] == expected, robot
-    assert colours[16] == OFF
+    assert 16 not in hops
+    counted = [robot.vars["own_gradient"] for robot in sim.robots]
+    assert counted == [hops.get(robot, NO_PATH) for robot in range(17)]
+    assert (sim.robots.led[[0, 16]] == [WHITE, OFF]).all()
 
 
 # ---- synchronised blinking -----------------------------------------------------------------------
@@ -154,6 +153,115 @@ def test_blinking_converges():
     last = np.array([r[r < 35][-1] for r in rises])
     last = (last - last[0] + 1) % 2.0
     assert np.ptp(last) < 0.2
+
+
+# ---- leaving, following, finding a lamp ----------------------------------------------------------
+
+
+def places(sim):
+    return np.column_stack([sim.robots.x_mm, sim.robots.y_mm])
+
+
+def test_followers_keep_up_with_their_leader():
+    """Each stays in earshot of the one before it, near the 55 to 70 mm that it wants."""
+    sim = simulate(read_scene("follow_leader"))
+    begin, gaps = places(sim), []
+    sim.run(
+        60,
+        on_step=lambda sim: gaps.append(np.hypot(*np.diff(places(sim), axis=0).T)),
+    )
+    gaps = np.array(gaps)
+    assert (np.hypot(*(places(sim) - begin).T) > 60).all()  # all have come along
+    assert gaps.max() < 100
+    assert (np.abs(gaps.mean(axis=0) - 62) < 12).all()
+
+
+def test_a_heap_spreads_out():
+    """The nearest neighbour was 40 mm away; who has nobody within 85 mm is content and green."""
+    sim = simulate(read_scene("disperse"))
+
+    def nearest():
+        x, y = places(sim).T
+        apart = np.hypot(x[:, None] - x, y[:, None] - y)
+        return np.sort(apart, axis=1)[:, 1]
+
+    assert nearest().mean() == pytest.approx(40)
+    sim.run(40)
+    halfway = nearest().mean()
+    sim.run(50)
+    assert 40 < halfway < nearest().mean()
+    assert nearest().mean() > 75
+    assert (sim.robots.led == GREEN).sum() >= 15
+
+
+def test_robots_find_the_lamp():
+    """From 300 mm and more; those who have come near stop and glow white."""
+    sim = simulate(read_scene("move_to_light", ["robots.0.placement.x_mm=0", "objects=[]"]))
+    lamp = np.array([300.0, 0.0])
+    before = np.hypot(*(places(sim) - lamp).T)
+    sim.run(90)
+    after = np.hypot(*(places(sim) - lamp).T)
+    assert before.min() == 300
+    assert (after < 170).all()
+    assert (watch_leds(sim, 0.7)[-1] == 0b010101).all()
+
+
+# ---- obstacles -----------------------------------------------------------------------------------
+
+RADIUS_MM = 16.5
+
+
+def walk(**sections):
+    """Where a robot that walks at random from the origin, fast, was at every step."""
+    scene = make_scene(
+        group("random_walk", (0, 0)), motion={"speed_mm_s": 40.0}, spread=ONE_CLOCK, **sections
+    )
+    path = []
+    simulate(scene).run(
+        20, on_step=lambda sim: path.append((sim.robots[0].x_mm, sim.robots[0].y_mm))
+    )
+    return np.array(path)
+
+
+def test_a_robot_cannot_leave_a_polygon_round_it():
+    """A frame with a slit: inside it is 100 mm wide, the slit is too narrow for a robot."""
+    outer = [[80.0, 5.0], [80.0, 80.0], [-80.0, 80.0], [-80.0, -80.0], [80.0, -80.0], [80.0, -5.0]]
+    inner = [[50.0, -5.0], [50.0, -50.0], [-50.0, -50.0], [-50.0, 50.0], [50.0, 50.0], [50.0, 5.0]]
+    assert np.abs(walk()).max() > 100
+    path = walk(objects=[{"kind": "polygon", "points_mm": outer + inner}])
+    assert np.abs(path).max() == pytest.approx(50 - RADIUS_MM, abs=1)  # there, and no farther
+
+
+def test_a_robot_cannot_leave_the_light_part_of_an_arena_image(tmp_path):
+    """A white disc of 60 mm radius on black, one pixel for a millimetre."""
+    y, x = np.mgrid[-100:100, -100:100] + 0.5
+    floor = np.where(np.hypot(x, y) < 60, 255, 0).astype(np.uint8)
+    Image.fromarray(floor).save(tmp_path / "arena.png")
+    arena = {"width_mm": 200.0, "height_mm": 200.0}
+
+    def farthest(path):
+        return np.hypot(*path.T).max()
+
+    assert farthest(walk(arena=arena)) > 60
+    image = str(tmp_path / "arena.png")
+    assert farthest(walk(arena={**arena, "image": image})) == pytest.approx(60 - RADIUS_MM, abs=1)
+
+
+def test_a_robot_is_stopped_by_a_polygon_from_outside():
+    """It goes 80 mm straight on; a side is 50 mm before it."""
+    ends = []
+    corners = [[50.0, -40.0], [90.0, -40.0], [90.0, 40.0], [50.0, 40.0]]
+    for objects in ([], [{"kind": "polygon", "points_mm": corners}]):
+        scene = make_scene(
+            group("move", (0, 0)),
+            motion={"speed_mm_s": 40.0},
+            spread={**ONE_CLOCK, "motor_percent": 0},
+            objects=objects,
+        )
+        sim = simulate(scene)
+        sim.run(2.3)
+        ends.append(sim.robots[0].x_mm)
+    assert ends == pytest.approx([78, 50 - RADIUS_MM], abs=3)
 
 
 # ---- clocks --------------------------------------------------------------------------------------
