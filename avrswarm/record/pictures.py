@@ -99,7 +99,7 @@ def draw_trajectories(run: Run) -> Figure | None:
     discs = np.column_stack([tracks.disc_x_mm[-1], tracks.disc_y_mm[-1]])
     light = stage.draw(axes, window, discs).light
     _draw_paths(axes, x, y, tracks.led)
-    shown = _usual_colours(times, tracks.led)
+    shown = _last_colours(times, tracks.led)
     rgb = led_rgb(shown)
     add_robots(axes, x[-1], y[-1], tracks.heading_rad[-1], run.radius_mm, rgb)
     if count <= LABELLED_ROBOTS:
@@ -154,13 +154,11 @@ def _moved(x: Floats, y: Floats) -> NDArray[np.bool_]:
     return np.asarray(np.ptp(x, axis=0) + np.ptp(y, axis=0) > 1.0)
 
 
-def _usual_colours(times: Floats, led: Integers) -> Integers:
-    """Return the colour each robot showed most of late, not counting the moments it was off."""
-    recent = led[times >= times[-1] - LED_SECONDS]
-    counts = np.zeros((64, recent.shape[1]), np.int64)
-    for row in recent:
-        np.add.at(counts, (row, np.arange(len(row))), 1)
-    return np.where(counts[1:].any(axis=0), counts[1:].argmax(axis=0) + 1, 0)
+def _last_colours(times: Floats, led: Integers) -> Integers:
+    """Return the colour each robot's LED had when it was last lit; 0 if that was long ago."""
+    recent = led[times >= times[-1] - LED_SECONDS][::-1]
+    latest = (recent != 0).argmax(axis=0)  # 0 also where nothing is lit
+    return np.asarray(recent[latest, np.arange(recent.shape[1])])
 
 
 def _label_robots(

@@ -108,7 +108,8 @@ def test_a_blinking_led_counts_as_its_colour():
     led = np.zeros((100, 3), np.int64)
     led[70, 0] = 3  # one look in fifty of the last five seconds
     led[:, 1] = np.where(times < 9, 12, 48)
-    assert pictures._usual_colours(times, led).tolist() == [3, 12, 0]
+    led[:40, 2] = 3
+    assert pictures._last_colours(times, led).tolist() == [3, 48, 0]
 
 
 def blinking(begins_s):

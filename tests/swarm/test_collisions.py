@@ -218,8 +218,8 @@ def one_way(offsets):
     """Pairs of robots, the second brighter, and so far away that it hears nothing of the first.
 
     It begins so many cycles after the first, whatever that one does: the table of 4.8 between two
-    robots that run the same firmware. Returns what the first one does at its first try, by pair, and
-    whether its library gets the message of the second.
+    robots that run the same firmware. Returns, by pair, what the first one does at its first try,
+    and whether its library gets the message of the second.
     """
     first, second = [], []
     for pair, cycles in enumerate(offsets):
