@@ -39,6 +39,7 @@ class RunProgress:
         self._console = console or Console(stderr=True)
         self._done = self._latest = 0.0
         self._speed: float | None = None
+        self._first: tuple[float, float] | None = None  # when, and how far, the first step came
         self._bar: Progress | None = None
         if self._console.is_terminal:
             self._bar = Progress(
@@ -52,7 +53,7 @@ class RunProgress:
             )
 
     def __enter__(self) -> RunProgress:
-        self._shown = self._wall = self._start = _working_time()
+        self._shown = self._wall = self._now = _working_time()
         if self._bar is not None:
             self._task = self._bar.add_task(self._name, total=self._seconds, figures="starting")
             self._bar.start()
@@ -65,15 +66,17 @@ class RunProgress:
         trace: TracebackType | None,
     ) -> None:
         if self._bar is not None:
-            passed = _working_time() - self._start
-            self._speed = self._latest / passed if passed > 0 else None  # of the whole run
+            if self._first is not None and self._now > self._first[0]:  # speed of the whole run
+                self._speed = (self._latest - self._first[1]) / (self._now - self._first[0])
             self._show()
             self._bar.stop()
 
     def update(self, done_s: float) -> None:
         """Tell that so much time of the run has been simulated."""
-        now = _working_time()
+        now = self._now = _working_time()
         self._latest = done_s
+        if self._first is None:  # what came before was preparation
+            self._first = self._wall, self._done = now, done_s
         if now - self._shown < (REFRESH_S if self._bar is not None else LINE_EVERY_S):
             return
         passed, progress = now - self._wall, done_s - self._done
