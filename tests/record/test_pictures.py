@@ -103,6 +103,13 @@ def test_led_colours():
     assert 0.4 < rgb[4, 0] < 0.7
 
 
+def test_titles_say_whose_receptions_and_readings_they_are(tmp_path):
+    run = record(tmp_path / "run")
+    title = pictures.draw_message_success(run).axes[0].get_title()
+    assert "attentive receiver in the robot's place" in title
+    assert "without the noise" in pictures.draw_distance_estimate(run).axes[0].get_title()
+
+
 def test_a_blinking_led_counts_as_its_colour():
     times = np.arange(0, 10, 0.1)
     led = np.zeros((100, 3), np.int64)
