@@ -15,6 +15,7 @@ from matplotlib import pyplot
 
 from avrswarm import cli, read_run
 from tests.program.records import END, data, write_hex
+from tests.reference import assemble
 
 SCENE = """
 [scene]
@@ -234,6 +235,27 @@ class TestFaults:
         info = read_run("runs/scene").info
         assert (info["state"], info["reason"]) == ("ended", "fault")
 
+    @pytest.mark.parametrize(("on_fault", "expected"), [("stop_robot", 0), ("stop_run", 4)])
+    def test_an_led_that_flashes_too_fast_is_a_fault_too(
+        self, faulty, tmp_path, on_fault, expected, capfd
+    ):
+        words = assemble.program(
+            assemble.ldi(16, 0x04),
+            assemble.out(assemble.DDRD, 16),
+            assemble.out(assemble.PORTD, 16),
+            assemble.sbi(assemble.DDRB, 0),
+            assemble.sbi(assemble.PINB, 0),
+            assemble.rjmp(-2),
+        )
+        content = b"".join(word.to_bytes(2, "little") for word in words)
+        write_hex(tmp_path, data(0, content), END).rename(tmp_path / "bad.hex")
+        code, _, messages = run("run", faulty, "--set", f"scene.on_fault={on_fault}", capfd=capfd)
+        assert code == expected
+        (fault,) = read_run("runs/scene").info["faults"]
+        assert fault["robot"] == 2
+        assert "LED flashes more than once in 25 us" in fault["message"]
+        assert f"avrswarm: {fault['message']}\n" in messages
+
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_ctrl_c_keeps_what_was_recorded(scene, tmp_path):
@@ -276,8 +298,18 @@ BAD_ROBOTS = {
     "0 robots": ('[[robots]]\nfirmware = "blink"\ncount = 0\n', ["robots.0.count = 0"]),
     "missing firmware": ('[[robots]]\nfirmware = "x.hex"\n', ["robots.0.firmware", "x.hex"]),
     "misspelt firmware": ('[[robots]]\nfirmware = "blik"\n', ["did you mean 'blink'"]),
-    "firmware that is none": ('[[robots]]\nfirmware = "scene.toml"\n', ["scene.toml"]),
-    "too many": ('[[robots]]\nfirmware = "blink"\ncount = 65536\n', ["65536", "at most 65535"]),
+    "firmware that is none": (
+        '[[robots]]\nfirmware = "notes.txt"\n',
+        ['robots.0.firmware = "notes.txt": ', "not a firmware"],
+    ),
+    "eeprom that is none": (
+        '[[robots]]\nfirmware = "blink"\neeprom.image = "notes.txt"\n',
+        ['robots.0.eeprom.image = "notes.txt": ', "an EEPROM file has to be Intel HEX"],
+    ),
+    "too many": (
+        '[[robots]]\nfirmware = "blink"\ncount = 65536\n',
+        ["robots: 65536", "at most 65535"],
+    ),
     "overlap": (f'[[robots]]\nfirmware = "blink"\n{TWO_AT}\n', ["overlap"]),
     "no room": ('[[robots]]\nfirmware = "blink"\ncount = 900\n', ["scene.toml"]),
 }
@@ -293,6 +325,7 @@ BAD_ROBOTS = {
 )
 def test_bad_scene_is_3_before_anything_runs(command, text, words, tmp_path, capfd):
     path = write_scene(tmp_path, text)
+    (tmp_path / "notes.txt").write_text("not Intel HEX")
     code, output, messages = run(command, path, capfd=capfd)
     assert (code, output) == (3, "")
     assert str(path) in messages

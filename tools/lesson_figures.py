@@ -95,7 +95,7 @@ def main(names: list[str]) -> None:
             with Image.open(done.folder / f"{lesson.picture}.png") as picture:
                 height = round(picture.height * WIDTH / picture.width)
                 small = picture.convert("RGB").resize((WIDTH, height), Image.Resampling.LANCZOS)
-                small.quantize(64).save(PICTURES / f"{name}.png", optimize=True)
+                small.quantize(256, kmeans=2).save(PICTURES / f"{name}.png", optimize=True)
             found = measure(name, read_run(done.folder))
             figures[name] = {key: round(float(value), 3) for key, value in found.items()}
             print(f"{name}: {figures[name]}", file=sys.stderr)

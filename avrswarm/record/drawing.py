@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from avrswarm.record.run_folder import Run
 from avrswarm.robot.led import BRIGHTNESS
 from avrswarm.scene.build import make_scene_light
-from avrswarm.scene.model import Scene
+from avrswarm.scene.model import Lamp, Scene
 from avrswarm.scene.obstacles import Obstacles, obstacles_of
 from avrswarm.world.build import make_world
 from avrswarm.world.light import illuminate
@@ -30,6 +30,7 @@ PATH_OFF = (0.75, 0.75, 0.75)
 LUMINANCE = np.array([0.3, 0.59, 0.11])
 LINE_LUMINANCE = 0.5  # luminance that a line on white may have at most
 BODY_EDGE = "#333333"
+LAMP: Any = {"marker": "*", "color": "#ffb000", "markeredgecolor": "#5c3d00"}
 LIGHT_COLOURS = LinearSegmentedColormap.from_list("light", ["#ffffff", "#fff3c4", "#ffd873"])
 
 STYLE: Any = {
@@ -152,6 +153,7 @@ class Stage(NamedTuple):
         light = self._draw_light(axes, window) if self.scene.lights else None
         self._draw_rim(axes)
         self._draw_image(axes)
+        axes.plot(*self.lamps_in(window).T, linestyle="", **LAMP, markersize=13, zorder=3.5)
         discs = self.obstacles.discs
         solid: list[Any] = [Polygon(outline) for outline in self.obstacles.outlines]
         solid += [Circle((d.x_mm, d.y_mm), d.radius_mm) for d in discs if not d.pushable]
@@ -185,6 +187,13 @@ class Stage(NamedTuple):
         axes.set_xlabel("x (mm)")
         axes.set_ylabel("y (mm)")
         return Drawn(light, moving)
+
+    def lamps_in(self, window: Window) -> Floats:
+        """Return where lamps hang that are shown, rows of x and y."""
+        places = [(lamp.x_mm, lamp.y_mm) for lamp in self.scene.lights if isinstance(lamp, Lamp)]
+        x, y = np.array(places).reshape(-1, 2).T
+        inside = (window.left <= x) & (x <= window.right) & (window.bottom <= y) & (y <= window.top)
+        return np.column_stack([x, y])[inside]
 
     def _draw_light(self, axes: Axes, window: Window) -> Any:
         columns, rows = 160, 160

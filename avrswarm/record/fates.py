@@ -6,7 +6,8 @@ message with the frame it came from, and for a frame that was not heard the reas
 what else was on the air. When batches are settled does not change what they say.
 
 Who *might* have heard is a question to the optical model with the gains of both robots, without
-noise. Who *did* hear is what the simulation reports.
+noise. Who *did* hear is what the simulation reports: what an attentive receiver in the robot's
+place hears, which firmware need not have taken in.
 """
 
 from __future__ import annotations

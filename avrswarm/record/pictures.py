@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from avrswarm.record.drawing import (
     BODY_EDGE,
+    LAMP,
     STYLE,
     Stage,
     Tracks,
@@ -60,7 +61,7 @@ FEW_ROBOTS = 7
 COLOURED_ROBOTS = 100  # more paths than this are too fine for colours
 LABELLED_ROBOTS = 30
 MOST_POINTS = 600_000  # of all paths together
-LED_SECONDS = 2.0
+LED_SECONDS = 5.0
 LED_ROWS = 200  # robots shown in a picture of LEDs
 FEWEST_BLINKS = 5  # fewer make no rhythm
 SCATTERED = 1500  # more messages than this are shown as density
@@ -98,7 +99,7 @@ def draw_trajectories(run: Run) -> Figure | None:
     discs = np.column_stack([tracks.disc_x_mm[-1], tracks.disc_y_mm[-1]])
     light = stage.draw(axes, window, discs).light
     _draw_paths(axes, x, y, tracks.led)
-    shown = _usual_colours(times, tracks.led)
+    shown = _last_colours(times, tracks.led)
     rgb = led_rgb(shown)
     add_robots(axes, x[-1], y[-1], tracks.heading_rad[-1], run.radius_mm, rgb)
     if count <= LABELLED_ROBOTS:
@@ -108,11 +109,15 @@ def draw_trajectories(run: Run) -> Figure | None:
         bar.set_label("illuminance (lux)")
     axes.set_title(f"{_title(run)}, positions after {times[-1] - times[0]:.4g} s")
     handles = _led_handles(shown)
-    if (_moved(x, y)).any():
+    if _moved(x, y).any():
         path: Any = {"color": "#777777", "lw": 1.2, "marker": "o", "markersize": 3}
         colour = ", in the colour of its LED" if count <= COLOURED_ROBOTS else ""
         words = f"path from its start (dot){colour}"
         handles.insert(0, Line2D([], [], **path, markerfacecolor=BODY_EDGE, label=words))
+        if count <= COLOURED_ROBOTS:
+            handles += _path_handles(x, y, tracks.led, shown)
+    if stage.lamps_in(window).size:
+        handles.append(Line2D([], [], linestyle="", **LAMP, markersize=11, label="lamp"))
     figure.legend(handles=handles, loc="outside lower center", ncols=min(4, len(handles)))
     return figure
 
@@ -149,14 +154,11 @@ def _moved(x: Floats, y: Floats) -> NDArray[np.bool_]:
     return np.asarray(np.ptp(x, axis=0) + np.ptp(y, axis=0) > 1.0)
 
 
-def _usual_colours(times: Floats, led: Integers) -> Integers:
-    """Return the colour each robot showed most of late, not counting the moments it was off."""
-    recent = led[times >= times[-1] - LED_SECONDS]
-    counts = np.zeros((64, recent.shape[1]), np.int64)
-    for row in recent:
-        np.add.at(counts, (row, np.arange(len(row))), 1)
-    lit = counts[1:].sum(axis=0)
-    return np.where(lit >= 0.05 * len(recent), counts[1:].argmax(axis=0) + 1, 0)
+def _last_colours(times: Floats, led: Integers) -> Integers:
+    """Return the colour each robot's LED had when it was last lit; 0 if that was long ago."""
+    recent = led[times >= times[-1] - LED_SECONDS][::-1]
+    latest = (recent != 0).argmax(axis=0)  # 0 also where nothing is lit
+    return np.asarray(recent[latest, np.arange(recent.shape[1])])
 
 
 def _label_robots(
@@ -191,6 +193,18 @@ def _led_handles(colours: Integers) -> list[Any]:
     ]
 
 
+def _path_handles(x: Floats, y: Floats, led: Integers, known: Integers) -> list[Any]:
+    """Return handles for colours that much of the paths has, and that no robot shows at the end."""
+    way = np.hypot(np.diff(x, axis=0), np.diff(y, axis=0))
+    lengths = np.bincount(led[:-1].ravel(), way.ravel(), 64)
+    lengths[known] = 0
+    values = np.flatnonzero(lengths > 0.02 * way.sum())
+    return [
+        Line2D([], [], color=shade, lw=1.6, label=f"LED {name_of(int(value))}")
+        for value, shade in zip(values, path_colours(values), strict=True)
+    ]
+
+
 # ---- what LEDs showed ----------------------------------------------------------------------------
 
 
@@ -220,9 +234,11 @@ def draw_leds(run: Run) -> Figure | None:
     above.set_title(f"{_title(run)}, colours of LEDs")
     if rhythm:
         below = panels[1]
-        below.plot(rhythm.times_s, rhythm.spread_s, "o-", color="#0072b2", markersize=3.5, lw=1.2)
+        dots: Any = {"color": "#0072b2", "markersize": 3.5, "lw": 1.2, "clip_on": False}
+        below.plot(rhythm.times_s, rhythm.spread_s, "o-", **dots)
         below.set_ylabel("spread of blinks (s),\nstandard deviation")
-        below.set_ylim(bottom=0)
+        seen_s = float(np.diff(times).mean())  # nobody looked more closely
+        below.set_ylim(0, max(seen_s, 1.05 * rhythm.spread_s.max()))
         below.grid(color="#e5e5e5")
         words = f"{rhythm.robots} robots blink every {rhythm.period_s:.2f} s"
         below.set_title(words, fontsize=9, loc="right")
@@ -311,7 +327,10 @@ def draw_message_success(run: Run) -> Figure | None:
     above.set_ylim(-2, 104)
     above.grid(color="#e5e5e5")
     above.legend(loc="lower left")
-    above.set_title(f"{_title(run)}, {_counted(len(fate), 'frame')} at robots in earshot")
+    above.set_title(
+        f"{_title(run)}, {_counted(len(fate), 'frame')} at robots in earshot\n"
+        "(for an attentive receiver in the robot's place; firmware may miss more)"
+    )
 
     base = np.zeros(len(middle))
     centre, width = (edges[:-1] + edges[1:]) / 2, 0.92 * np.diff(edges)
@@ -370,7 +389,7 @@ def _wilson(hits: Integers, total: Integers) -> tuple[Floats, Floats, Floats]:
 
 
 def draw_distance_estimate(run: Run) -> Figure | None:
-    """Draw the distance that firmware computes from both gains against the true one."""
+    """Draw what firmware computes from both gains, without its ADC's noise, against the truth."""
     table = run.table("messages", ["distance_mm", "estimate_mm"])
     truth = table["distance_mm"].to_numpy()
     estimate = table["estimate_mm"].to_numpy()
@@ -402,7 +421,7 @@ def draw_distance_estimate(run: Run) -> Figure | None:
     if inside.any() and not inside.all():
         rms = np.sqrt((error[inside] ** 2).mean())
         text = f"rms error {rms:.2f} mm within the tables (33 to 98 mm)"
-    above.set_title(f"{_title(run)}, {text}")
+    above.set_title(f"{_title(run)}, {text}\n(readings without the noise of the robots' ADCs)")
     above.set_ylabel("estimated distance (mm)")
     above.grid(color="#e5e5e5")
     above.legend(loc="upper left", frameon=True, framealpha=0.85, edgecolor="none")

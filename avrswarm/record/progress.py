@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, Task, TextColumn
 from rich.text import Text
 
+from avrswarm.jit import compile_seconds
+
 REFRESH_S = 0.2
 LINE_EVERY_S = 10.0
 SMOOTHING_S = 5.0
@@ -35,9 +37,9 @@ class RunProgress:
         self._name = name
         self._seconds = seconds
         self._console = console or Console(stderr=True)
-        self._shown = self._wall = self._start = time.perf_counter()
         self._done = self._latest = 0.0
         self._speed: float | None = None
+        self._first: tuple[float, float] | None = None  # when, and how far, the first step came
         self._bar: Progress | None = None
         if self._console.is_terminal:
             self._bar = Progress(
@@ -51,7 +53,7 @@ class RunProgress:
             )
 
     def __enter__(self) -> RunProgress:
-        self._shown = self._wall = self._start = time.perf_counter()
+        self._shown = self._wall = self._now = _working_time()
         if self._bar is not None:
             self._task = self._bar.add_task(self._name, total=self._seconds, figures="starting")
             self._bar.start()
@@ -64,13 +66,17 @@ class RunProgress:
         trace: TracebackType | None,
     ) -> None:
         if self._bar is not None:
+            if self._first is not None and self._now > self._first[0]:  # speed of the whole run
+                self._speed = (self._latest - self._first[1]) / (self._now - self._first[0])
             self._show()
             self._bar.stop()
 
     def update(self, done_s: float) -> None:
         """Tell that so much time of the run has been simulated."""
-        now = time.perf_counter()
+        now = self._now = _working_time()
         self._latest = done_s
+        if self._first is None:  # what came before was preparation
+            self._first = self._wall, self._done = now, done_s
         if now - self._shown < (REFRESH_S if self._bar is not None else LINE_EVERY_S):
             return
         passed, progress = now - self._wall, done_s - self._done
@@ -87,6 +93,11 @@ class RunProgress:
             self._console.print(f"{self._name}: {figures}", highlight=False)
         else:
             self._bar.update(self._task, completed=self._latest, figures=figures, refresh=True)
+
+
+def _working_time() -> float:
+    """Return a clock that stands still while code is compiled: that says nothing about speed."""
+    return time.perf_counter() - compile_seconds()
 
 
 def describe(done_s: float, seconds: float, speed: float | None) -> str:

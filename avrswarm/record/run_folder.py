@@ -5,19 +5,23 @@
 =======================  =========================================================================
 ``run.json``             resolved scene, seed, versions, firmware digests; state digest, speed and
                          faults once the run has ended, ``"state": "running"`` before
-``trajectory.parquet``   time_s, robot, x_mm, y_mm, heading_rad, led (r | g << 2 | b << 4),
-                         duty_left, duty_right
+``trajectory.parquet``   time_s, robot, x_mm, y_mm, heading_rad, led (r | g << 2 | b << 4, what it
+                         shows at that very moment), duty_left, duty_right
 ``watch.parquet``        time_s, robot, and the variables that the scene watches, if any
 ``frames.parquet``       every frame sent: start and end, sender, its place, whether it was
                          complete, how many robots were in earshot and how many received it
-``messages.parquet``     every frame at every robot in earshot, and its fate (`fates.Fate`); what
-                         the overhead controller said has sender -1
+``messages.parquet``     every frame at every robot in earshot, and its fate (`fates.Fate`) for an
+                         attentive receiver in the robot's place; what the overhead controller
+                         said has sender -1
 ``objects.parquet``      where pushable discs went, if there are any
 ``uart/<robot>.txt``     what a robot printed, byte by byte
 =======================  =========================================================================
 
-and pictures. Gains in ``messages`` are those of the light, without the noise of the robot's own
-ADC, so ``estimate_mm`` may differ by a millimetre or two from what the firmware found.
+and pictures. Fates are judged from the comparator's edges by a receiver that is always ready. The
+robot's own firmware may do worse: a program that switches interrupts off, sleeps, or is busy in a
+callback misses frames that are ``received`` here. What firmware made of them is in its variables
+(``[record] watch``). Gains in ``messages`` are those of the light, without the noise of the robot's
+own ADC, so ``estimate_mm`` may differ by a millimetre or two from what the firmware found.
 
 Nothing is ever overwritten. All that is older than a few seconds is safe on disk, and a killed run
 leaves a folder that ``read_run`` reads.

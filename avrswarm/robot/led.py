@@ -47,25 +47,6 @@ def read_colours(chips: Chips, out: NDArray[np.int64]) -> None:
         out[robot] = colour(chips[robot])
 
 
-@entry
-def add_brightness(chips: Chips, sums: NDArray[np.float64]) -> None:
-    """Add brightness of red, green and blue to ``sums[robot]``, for a mean over many looks."""
-    for robot in range(len(chips)):
-        now = colour(chips[robot])
-        for part in range(3):
-            sums[robot, part] += BRIGHTNESS[(now >> 2 * part) & 3]
-
-
-def display_rgb(colour: int) -> tuple[float, float, float]:
-    """Return red, green and blue for a screen, 0 to 1.
-
-    >>> display_rgb(0b000011)
-    (1.0, 0.0, 0.0)
-    """
-    red, green, blue = (BRIGHTNESS[colour >> shift & 3] / BRIGHTNESS[3] for shift in (0, 2, 4))
-    return red, green, blue
-
-
 def name_of(colour: int) -> str:
     """Return a colour in words, ignoring how bright it is: ``red``, ``dim red``, ``r1g2b0``.
 

@@ -1,12 +1,13 @@
 """Every key that a scene may have: unit in its name, default, limits and meaning here.
 
 Unknown keys, wrong types, not-a-number and infinities are errors. Paths are relative to the scene
-file. What a firmware or image key names is looked for while reading, so a ``Scene`` is complete
+file. What a firmware or image key names is looked into while reading, so a ``Scene`` is complete
 before anything runs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -22,12 +23,14 @@ from pydantic import (
     model_validator,
 )
 
-from avrswarm.errors import SceneError
+from avrswarm.errors import ProgramError, SceneError
+from avrswarm.program import load_eeprom, load_program
 from avrswarm.robot import battery, motors, sensors
-from avrswarm.scene.columns import read_columns
+from avrswarm.scene.columns import Columns, read_columns
 from avrswarm.scene.picture import read_grey
 from avrswarm.scene.shipped import find_firmware
 from avrswarm.world.optics import PRESETS
+from avrswarm.world.shapes import is_simple
 
 MOST_ROBOTS = 65_535
 """One per value of the 16-bit UID but the last, which is that of an erased robot."""
@@ -68,15 +71,34 @@ def _is_image(path: Path) -> Path:
     return path
 
 
+def _is_program(path: Path) -> Path:
+    return _loads(load_program, path)
+
+
+def _is_eeprom(path: Path) -> Path:
+    return _loads(load_eeprom, path)
+
+
+def _loads(load: Callable[[Path], object], path: Path) -> Path:
+    try:
+        load(path)
+    except ProgramError as error:
+        raise ValueError(str(error)) from None
+    return path
+
+
 File = Annotated[Path, BeforeValidator(_existing_file)]
 ImageFile = Annotated[Path, AfterValidator(_is_image), BeforeValidator(_existing_file)]
-Firmware = Annotated[Path, BeforeValidator(_firmware)]
+EepromFile = Annotated[Path, AfterValidator(_is_eeprom), BeforeValidator(_existing_file)]
+Firmware = Annotated[Path, AfterValidator(_is_program), BeforeValidator(_firmware)]
 Byte = Annotated[int, Field(ge=0, le=255)]
 Percent = Annotated[float, Field(ge=0, le=100)]
-Place = Annotated[float, Field(ge=-1e6, le=1e6)]
+FARTHEST = 1e6
+"""Places, lengths and headings beyond this are mistakes."""
+Place = Annotated[float, Field(ge=-FARTHEST, le=FARTHEST)]
 Point = Annotated[list[Place], Field(min_length=2, max_length=2)]
 Pose = Annotated[list[Place], Field(min_length=2, max_length=3)]
-Length = Annotated[float, Field(gt=0, le=1e6)]
+Length = Annotated[float, Field(gt=0, le=FARTHEST)]
 
 
 # ---- [scene], [world], [arena]
@@ -218,15 +240,27 @@ class FilePattern(Section):
     kind: Literal["file"]
     path: File = Field(description="the CSV file")
 
+    def columns(self) -> Columns:
+        """Return what the file says."""
+        return read_columns(self.path, ["x_mm", "y_mm"], ["heading_deg"])
+
     @property
     def given(self) -> int | None:
         """How many places there are."""
-        return len(read_columns(self.path, ["x_mm", "y_mm"], ["heading_deg"])["x_mm"])
+        return len(self.columns()["x_mm"])
 
     @model_validator(mode="after")
     def _is_readable(self) -> FilePattern:
-        if self.given == 0:
+        columns = self.columns()
+        if not columns["x_mm"]:
             raise ValueError(f"{self.path} has no rows")
+        for name, values in columns.items():
+            for row, value in enumerate(values, 2):
+                if abs(value) > FARTHEST:
+                    raise ValueError(
+                        f"{self.path}: row {row}, {name}: {value:g} is not between"
+                        f" {-FARTHEST:g} and {FARTHEST:g}"
+                    )
         return self
 
 
@@ -263,7 +297,7 @@ class Eeprom(Section):
     distance_tables_file: File | None = Field(
         default=None, description="CSV file with the columns low_gain and high_gain, 14 rows"
     )
-    image: File | None = Field(
+    image: EepromFile | None = Field(
         default=None,
         description="Intel HEX file with all of the EEPROM; the keys above are ignored, but UID",
     )
@@ -394,7 +428,7 @@ class Optics(Section):
         default=25.0,
         ge=1,
         le=30,
-        description="how long a pulse keeps the comparator high (13 to 34)",
+        description="how long a pulse keeps the comparator high; more than 30 would merge bits",
     )
     controller_counts: float = Field(
         default=150.0, gt=15.1, le=2000, description="amplitude of the overhead controller's light"
@@ -588,6 +622,15 @@ class Polygon(Section):
     kind: Literal["polygon"]
     points_mm: list[Point] = Field(min_length=3, description="corners, [x, y] each")
 
+    @field_validator("points_mm")
+    @classmethod
+    def _is_simple(cls, points: list[list[float]]) -> list[list[float]]:
+        if len({tuple(point) for point in points}) < len(points):
+            raise ValueError("two corners are in one place")
+        if not is_simple([(x, y) for x, y in points]):
+            raise ValueError("sides touch or cross each other, or there is nothing between them")
+        return points
+
 
 class Disc(Section):
     """A round body, fixed or pushable."""
@@ -620,6 +663,16 @@ CommandName = Literal[
 ]
 
 
+_CALIBRATED_KEYS = {
+    "save": (),
+    "uid": ("uid",),
+    "turn_left": ("left",),
+    "turn_right": ("right",),
+    "straight": ("left", "right"),
+}
+"""What a mode of calibration sets."""
+
+
 class Command(Section):
     """A message from the overhead controller, sent over and over for a while."""
 
@@ -645,8 +698,12 @@ class Command(Section):
         default=None, description="for calibrate: what is set or tried"
     )
     uid: int | None = Field(default=None, ge=0, le=0xFFFF, description="for calibrate, mode uid")
-    left: Byte | None = Field(default=None, description="for calibrate: motor value")
-    right: Byte | None = Field(default=None, description="for calibrate: motor value")
+    left: Byte | None = Field(
+        default=None, description="for calibrate, modes turn_left and straight: motor value"
+    )
+    right: Byte | None = Field(
+        default=None, description="for calibrate, modes turn_right and straight: motor value"
+    )
     bit: int | None = Field(
         default=None, ge=0, le=15, description="for read_uid: which bit is asked for"
     )
@@ -654,16 +711,17 @@ class Command(Section):
     @model_validator(mode="after")
     def _keys_belong(self) -> Command:
         needs = {
-            "message": ({"type", "data"}, set()),
-            "calibrate": ({"mode"}, {"uid", "left", "right"}),
-            "read_uid": ({"bit"}, set()),
-        }.get(self.command, (set(), set()))
+            "message": {"type", "data"},
+            "calibrate": {"mode", *_CALIBRATED_KEYS.get(self.mode or "", ())},
+            "read_uid": {"bit"},
+        }.get(self.command, set())
         special = {"type", "data", "mode", "uid", "left", "right", "bit"}
         given = {key for key in special if getattr(self, key) is not None}
-        if missing := sorted(needs[0] - given):
-            raise ValueError(f"command '{self.command}' also needs {', '.join(missing)}")
-        if extra := sorted(given - needs[0] - needs[1]):
-            raise ValueError(f"command '{self.command}' does not take {', '.join(extra)}")
+        mode = f" with mode '{self.mode}'" if self.mode else ""
+        if missing := sorted(needs - given):
+            raise ValueError(f"command '{self.command}'{mode} also needs {', '.join(missing)}")
+        if extra := sorted(given - needs):
+            raise ValueError(f"command '{self.command}'{mode} does not take {', '.join(extra)}")
         circle = [self.x_mm, self.y_mm, self.radius_mm]
         if any(part is not None for part in circle) and None in circle:
             raise ValueError("a circle takes all of x_mm, y_mm and radius_mm")
@@ -727,6 +785,10 @@ class Scene(Section):
         """How many robots there are in all."""
         return sum(group.places for group in self.robots)
 
+    def files(self) -> list[Path]:
+        """Every file that its keys name."""
+        return sorted(set(_paths_in(self.model_dump())))
+
     def with_seed(self, seed: int) -> Scene:
         """Return the same scene with another seed."""
         info = SceneInfo.model_validate({**self.scene.model_dump(), "seed": seed})
@@ -738,9 +800,10 @@ class Scene(Section):
         """Return an error about a key of this scene."""
         return SceneError(f"{self._path or 'scene'}: {key}: {text}")
 
-    @model_validator(mode="after")
-    def _one_uid_each(self) -> Scene:
-        total = self.robot_count
+    @field_validator("robots")
+    @classmethod
+    def _one_uid_each(cls, groups: list[RobotGroup]) -> list[RobotGroup]:
+        total = sum(group.places for group in groups)
         if total > MOST_ROBOTS:
             raise ValueError(
                 f"{total} robots in all; at most {MOST_ROBOTS} are possible, one for each UID"
@@ -748,7 +811,7 @@ class Scene(Section):
             )
         owner: dict[int, int] = {}
         uid = 0
-        for number, group in enumerate(self.robots):
+        for number, group in enumerate(groups):
             if group.eeprom.erased:
                 continue
             uid = uid if group.eeprom.first_uid is None else group.eeprom.first_uid
@@ -764,9 +827,17 @@ class Scene(Section):
                         " set eeprom.first_uid of one of them"
                     )
             uid = last + 1
-        return self
+        return groups
 
     @field_validator("controller")
     @classmethod
     def _in_order(cls, commands: list[Command]) -> list[Command]:
         return sorted(commands, key=lambda command: command.at_s)
+
+
+def _paths_in(value: Any) -> Iterator[Path]:
+    if isinstance(value, Path):
+        yield value
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _paths_in(part)

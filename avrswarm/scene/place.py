@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from avrswarm.jit import entry, kernel
 from avrswarm.randomness import Stream, draw_uniform
-from avrswarm.scene.columns import read_columns
 from avrswarm.scene.model import (
     At,
     Disc,
@@ -89,7 +88,7 @@ def _pattern(scene: Scene, number: int, group: RobotGroup) -> tuple[Floats, Floa
         poses = np.array([[*p, math.nan][:3] for p in placement.points_mm], np.float64)
         return poses[:, 0], poses[:, 1], poses[:, 2]
     if isinstance(placement, FilePattern):
-        columns = read_columns(placement.path, ["x_mm", "y_mm"], ["heading_deg"])
+        columns = placement.columns()
         heading = columns.get("heading_deg")
         return (
             np.array(columns["x_mm"]),

@@ -57,7 +57,7 @@ def check_scene(content: dict[str, Any], path: Path, overrides: Sequence[str] = 
     try:
         scene = Scene.model_validate(content, context={"folder": path.parent})
     except ValidationError as error:
-        lines = [_explain(part, content, path, overrides) for part in error.errors()]
+        lines = [_explain(part, content, path, overrides) for part in _one_per_key(error, content)]
         more = len(lines) - _MOST_LINES
         text = "\n".join(lines[:_MOST_LINES]) + (f"\n... and {more} more" if more > 0 else "")
         raise SceneError(text) from None
@@ -119,6 +119,19 @@ def _value(text: str) -> Any:
 
 
 # ---- what went wrong -----------------------------------------------------------------------------
+
+
+def _one_per_key(error: ValidationError, content: dict[str, Any]) -> list[Any]:
+    """Return pydantic's errors; of those about members of a union, the one that fits the value.
+
+    A key that takes a number or a word is told of words if it has one, else of numbers.
+    """
+    found: dict[tuple[str | int, ...], Any] = {}
+    for part in error.errors():
+        keys, _ = _locate(part["loc"])
+        if keys not in found or isinstance(_at(content, keys), str):
+            found[keys] = part
+    return list(found.values())
 
 
 def _explain(error: Any, content: dict[str, Any], path: Path, overrides: Sequence[str]) -> str:

@@ -88,6 +88,13 @@ class Trial(NamedTuple):
     left: int
     right: int
 
+    def order(self) -> dict[str, Any]:
+        """Return the keys of that command."""
+        values = self._asdict()
+        if self.mode != "straight":
+            del values["right" if self.mode == "turn_left" else "left"]
+        return values
+
 
 @dataclass(frozen=True)
 class Motion:
@@ -227,7 +234,7 @@ class Session:
             orders[number] = {"mode": "uid", "uid": robot.uid}
             if number in trials:
                 trial = trials[number]
-                orders[number] = {"mode": trial.mode, "left": trial.left, "right": trial.right}
+                orders[number] = trial.order()
         self._say(orders, SETTLE_S)
         poses = [self._poses()]
         self._simulation.run(seconds, on_step=lambda _: poses.append(self._poses()))

@@ -32,9 +32,11 @@ def message_of(command: Command) -> Message:
     """Return the message that a command sends."""
     if command.command == "message":
         assert command.type is not None
-        return Message.make(command.type, bytes(command.data or []))
+        assert command.data is not None
+        return Message.make(command.type, bytes(command.data))
     if command.command == "read_uid":
-        return Message.make(MessageType.READUID, bytes([command.bit or 0]))
+        assert command.bit is not None
+        return Message.make(MessageType.READUID, bytes([command.bit]))
     if command.command == "calibrate":
         return Message.make(MessageType.CALIB, _calibration(command))
     return Message.make(_TYPES[command.command])
@@ -42,22 +44,19 @@ def message_of(command: Command) -> Message:
 
 def _calibration(command: Command) -> bytes:
     """Return the data of a CALIB message: only the fields of its mode are filled (8.4)."""
-    mode = CalibrationMode[(command.mode or "save").upper()]
-    data = bytearray(9)
-    data[0] = mode
-    left, right = command.left or 0, command.right or 0
-    match mode:
-        case CalibrationMode.UID:
-            data[1:3] = (command.uid or 0).to_bytes(2, "little")
-        case CalibrationMode.TURN_LEFT:
-            data[3] = left
-        case CalibrationMode.TURN_RIGHT:
-            data[4] = right
-        case CalibrationMode.STRAIGHT:
-            data[5], data[6] = left, right
-        case CalibrationMode.SAVE:
-            pass
-    return bytes(data)
+    assert command.mode is not None
+    mode = CalibrationMode[command.mode.upper()]
+    place = {
+        CalibrationMode.SAVE: 1,
+        CalibrationMode.UID: 1,
+        CalibrationMode.TURN_LEFT: 3,
+        CalibrationMode.TURN_RIGHT: 4,
+        CalibrationMode.STRAIGHT: 5,
+    }[mode]
+    values = bytes(value for value in (command.left, command.right) if value is not None)
+    if command.uid is not None:
+        values = command.uid.to_bytes(2, "little")
+    return bytes([mode]).ljust(place, b"\0") + values
 
 
 def make_controller(scene: Scene, robots: int) -> Controller:

@@ -433,6 +433,7 @@ def _commit(swarm: Swarm, plan: Plan, traffic: Traffic) -> None:
         sender.last_pins = emission.last_pins
         sender.last_pulse = emission.last_pulse
         sender.messages = emission.messages
+        sender.earned = emission.earned
         sender.lost = emission.lost
         plan.pulses[robot] += emission.count
         if emission.byte_count:

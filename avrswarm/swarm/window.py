@@ -34,9 +34,13 @@ from avrswarm.swarm.copying import copy_row
 from avrswarm.swarm.sharing import ticks_now
 from avrswarm.world.optics import Optics, amplitude
 
-MOST_PULSES = 72
-"""Pulses one robot can send in a window; Kilobot messages have at most 60 in 2 ms, 66 with a clock
-that is 10 % fast."""
+MOST_PULSES = 80
+"""Pulses one robot can send in a window; Kilobot messages have at most 60 in 2 ms."""
+PULSE_PITCH = 28 * infrared.MICROSECOND
+PULSE_BURST = 168 * infrared.MICROSECOND
+"""A LED may flash once in 28 us, and run up to 168 us ahead of that; bits of a Kilobot's message
+are 34 us apart, and 31 with a clock that is 10 % fast. So no 2 ms have more than 79 pulses, wherever
+windows begin and end."""
 MOST_BYTES = 64
 PULSE_NOISE_REACH = 4.0
 """Deviations within which the noise of a pulse can decide whether it is heard."""
@@ -53,7 +57,8 @@ class SenderRow:
     last_pins: int
     last_pulse: int  # time of the last pulse ever sent
     messages: int  # messages begun so far
-    lost: int  # pulses beyond MOST_PULSES
+    earned: int  # time by which its pulses, one per PULSE_PITCH, would be over
+    lost: int  # pulses that came too fast
 
 
 class EmissionRow:
@@ -63,6 +68,7 @@ class EmissionRow:
     last_pins: int
     last_pulse: int
     messages: int
+    earned: int
     lost: int
     count: int
     first_message: int  # number of the message that the first pulse belongs to
@@ -322,6 +328,7 @@ def _begin_emission(emission: EmissionRow, sender: SenderRow) -> None:
     emission.last_pins = sender.last_pins
     emission.last_pulse = sender.last_pulse
     emission.messages = sender.messages
+    emission.earned = sender.earned
     emission.lost = sender.lost
     emission.count = 0
     emission.first_message = sender.messages
@@ -352,9 +359,11 @@ def _drain_log(c: ChipRow, emission: EmissionRow, period: int, base: int, base_c
 
 @kernel
 def _add_pulse(emission: EmissionRow, time: int, pins: int) -> None:
-    if emission.count >= MOST_PULSES:
+    earned = max(emission.earned, time) + PULSE_PITCH
+    if earned - time > PULSE_BURST:
         emission.lost += 1
         return
+    emission.earned = earned
     if time - emission.last_pulse > MESSAGE_GAP:
         emission.messages += 1
         if emission.count == 0:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 
@@ -48,6 +49,37 @@ def is_inside(corners: Sequence[Point], x_mm: float, y_mm: float) -> bool:
         if (y1 > y_mm) != (y2 > y_mm) and x_mm < x1 + (y_mm - y1) * (x2 - x1) / (y2 - y1):
             inside = not inside
     return inside
+
+
+def is_simple(corners: Sequence[Point]) -> bool:
+    """Tell whether the sides of a closed polygon meet at its corners only, and none folds back."""
+    sides = list(zip(corners, [*corners[1:], corners[0]], strict=True))
+    for one, other in combinations(range(len(sides)), 2):
+        (a, b), (c, d) = sides[one], sides[other]
+        if other - one in (1, len(sides) - 1):
+            along = (b[0] - a[0]) * (d[0] - c[0]) + (b[1] - a[1]) * (d[1] - c[1])
+            if along < 0 and _turn(a, b, (b[0] + d[0] - c[0], b[1] + d[1] - c[1])) == 0:
+                return False
+        elif _touch(a, b, c, d):
+            return False
+    return True
+
+
+def _touch(a: Point, b: Point, c: Point, d: Point) -> bool:
+    """Tell whether two straight lines, a to b and c to d, have a point in common."""
+    return (
+        all(
+            max(a[k], b[k]) >= min(c[k], d[k]) and max(c[k], d[k]) >= min(a[k], b[k])
+            for k in (0, 1)
+        )
+        and _turn(a, b, c) * _turn(a, b, d) <= 0
+        and _turn(c, d, a) * _turn(c, d, b) <= 0
+    )
+
+
+def _turn(a: Point, b: Point, c: Point) -> float:
+    """Return which way it goes at b from a to c: positive to the left, 0 straight on or back."""
+    return (b[0] - a[0]) * (c[1] - b[1]) - (b[1] - a[1]) * (c[0] - b[0])
 
 
 def distance_to_walls(walls: Floats, x_mm: float, y_mm: float) -> float:

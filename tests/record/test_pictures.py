@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from avrswarm.errors import RecordError
 from avrswarm.record import film, pictures
 from avrswarm.record.drawing import LED_OFF, Stage, Tracks, led_rgb, path_colours
 from avrswarm.record.run_folder import RunRecorder, read_run
+from avrswarm.robot.led import name_of
 
 from .fake_simulation import FakeSimulation, make_scene
 
@@ -101,12 +103,20 @@ def test_led_colours():
     assert 0.4 < rgb[4, 0] < 0.7
 
 
+def test_titles_say_whose_receptions_and_readings_they_are(tmp_path):
+    run = record(tmp_path / "run")
+    title = pictures.draw_message_success(run).axes[0].get_title()
+    assert "attentive receiver in the robot's place" in title
+    assert "without the noise" in pictures.draw_distance_estimate(run).axes[0].get_title()
+
+
 def test_a_blinking_led_counts_as_its_colour():
     times = np.arange(0, 10, 0.1)
     led = np.zeros((100, 3), np.int64)
-    led[::5, 0] = 3  # a fifth of the time
+    led[70, 0] = 3  # one look in fifty of the last five seconds
     led[:, 1] = np.where(times < 9, 12, 48)
-    assert pictures._usual_colours(times, led).tolist() == [3, 12, 0]
+    led[:40, 2] = 3
+    assert pictures._last_colours(times, led).tolist() == [3, 48, 0]
 
 
 def blinking(begins_s):
@@ -143,6 +153,31 @@ def test_paths_have_the_colours_of_leds(tmp_path):
     tracks = Tracks.of(run)
     assert len(np.unique(tracks.led)) == 10
     assert {tuple(rgb) for rgb in path_colours(np.unique(tracks.led[:-1])).tolist()} <= shades
+
+
+def words_of(figure):
+    return [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+
+
+def test_legends_name_colours_of_paths_and_lamps(tmp_path):
+    """Colours that a robot had on its way, and lamps that are in the picture."""
+    run = record(tmp_path / "run", columns=1, rows=1, messages=False, **STAGE)
+    names = {f"LED {name_of(int(value))}" for value in np.unique(Tracks.of(run).led[:-1])}
+    words = words_of(pictures.draw_trajectories(run))
+    assert names <= set(words)
+    assert "lamp" not in words  # it hangs 180 mm from the robot
+    wide = record(tmp_path / "wide", columns=4, rows=1, messages=False, **STAGE)
+    axes = pictures.draw_trajectories(wide).axes[0]
+    assert "lamp" in words_of(axes.figure)
+    assert [100.0, 0.0] in [line.get_xydata().tolist()[0] for line in axes.lines]
+
+
+def test_rounding_is_not_shown_as_a_spread_of_blinks(tmp_path, monkeypatch):
+    times, led = blinking([np.arange(0.5, 20, 2.0)] * 3)
+    run = record(tmp_path / "run", columns=3, rows=1, messages=False)
+    monkeypatch.setattr(pictures.Tracks, "of", lambda _: SimpleNamespace(times_s=times, led=led))
+    below = pictures.draw_leds(run).axes[1]
+    assert below.get_ylim() == pytest.approx((0, 0.02))  # how often LEDs were looked at
 
 
 def test_the_view_is_the_arena_unless_robots_use_little_of_it(tmp_path):

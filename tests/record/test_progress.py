@@ -1,6 +1,7 @@
 """The progress bar, on a terminal and elsewhere."""
 
 import io
+import re
 
 import pytest
 from rich.console import Console
@@ -54,6 +55,29 @@ def test_on_a_terminal_there_is_a_bar(clock):
     assert "60.0 / 60.0 s  2.00x real time" in shown
     assert "to go" in shown
     assert "━" in shown
+
+
+def test_compiling_is_not_slowness(clock, monkeypatch):
+    """Half a minute of it on the way."""
+    monkeypatch.setattr(progress, "compile_seconds", lambda: 30.0 * (clock.now > 30))
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    with RunProgress("orbit", 60.0, console) as bar:
+        for done, now in ((1.0, 0.5), (2.0, 1.0), (3.0, 31.5), (4.0, 32.0)):
+            clock.now = now
+            bar.update(done)
+    speeds = re.findall(r"([\d.]+)x real time", console.file.getvalue())
+    assert len(speeds) > 2
+    assert set(speeds) == {"2.00"}
+
+
+def test_at_the_end_the_speed_is_that_of_the_whole_run(clock):
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    with RunProgress("orbit", 60.0, console) as bar:
+        for done, now in ((0.0, 5.0), (10.0, 15.0), (60.0, 25.0)):
+            clock.now = now
+            bar.update(done)
+        clock.now = 100.0  # pictures are drawn
+    assert re.findall(r"([\d.]+)x real time", console.file.getvalue())[-1] == "3.00"
 
 
 def test_elsewhere_there_is_a_line_now_and_then(clock):

@@ -123,7 +123,10 @@ BAD = {
     "negative size": ("[arena]\nwidth_mm = -5", r"width_mm = -5: must be more than 0 and at most"),
     "zero robots": ("count = 0", r"robots\.0\.count = 0: must be at least 1"),
     "half a robot": ("count = 1.5", r"robots\.0\.count = 1\.5: .*whole|integer"),
-    "too many robots": ("count = 65536", r"65536 robots in all; at most 65535 are possible"),
+    "too many robots": (
+        "count = 65536",
+        r"robots: 65536 robots in all; at most 65535 are possible",
+    ),
     "text for a number": ('[motion]\nspeed_mm_s = "8"', r"speed_mm_s = \"8\": .*valid number"),
     "a table for a number": ("[motion.speed_mm_s]\nx = 1", r"motion\.speed_mm_s: .*valid number"),
     "byte": (
@@ -185,6 +188,30 @@ BAD = {
         '[[controller]]\nat_s = 1\ncommand = "message"',
         r"controller\.0: command 'message' also needs data, type",
     ),
+    "calibration without its mode": (
+        '[[controller]]\nat_s = 1\ncommand = "calibrate"\nuid = 3',
+        r"controller\.0: command 'calibrate' also needs mode$",
+    ),
+    "calibration without its value": (
+        '[[controller]]\nat_s = 1\ncommand = "calibrate"\nmode = "uid"',
+        r"controller\.0: command 'calibrate' with mode 'uid' also needs uid$",
+    ),
+    "turn without its value": (
+        '[[controller]]\nat_s = 1\ncommand = "calibrate"\nmode = "turn_left"',
+        r"with mode 'turn_left' also needs left$",
+    ),
+    "turn with the other's value": (
+        '[[controller]]\nat_s = 1\ncommand = "calibrate"\nmode = "turn_right"\nright = 1\nleft = 1',
+        r"with mode 'turn_right' does not take left$",
+    ),
+    "half of straight": (
+        '[[controller]]\nat_s = 1\ncommand = "calibrate"\nmode = "straight"\nleft = 1',
+        r"with mode 'straight' also needs right$",
+    ),
+    "save with a value": (
+        '[[controller]]\nat_s = 1\ncommand = "calibrate"\nmode = "save"\nuid = 1',
+        r"with mode 'save' does not take uid$",
+    ),
     "run with data": (
         '[[controller]]\nat_s = 1\ncommand = "run"\ndata = [1]',
         r"controller\.0: command 'run' does not take data",
@@ -194,6 +221,31 @@ BAD = {
         r"a circle takes all of x_mm, y_mm and radius_mm",
     ),
     "table without file": ('[optics]\nmodel = "table"', r"the key table must name a CSV file"),
+    "comparator": (
+        "[optics]\ncomparator_high_us = 34",
+        r"comparator_high_us = 34: must be at least 1 and at most 30$",
+    ),
+    "nan heading": ("heading_deg = nan", r"heading_deg = nan: must be an ordinary number, .*inf$"),
+    "heading in words": (
+        'heading_deg = "outwards"',
+        r"heading_deg = \"outwards\": must be one of 'random', .*did you mean 'outward'\?$",
+    ),
+    "polygon with two corners": (
+        '[[objects]]\nkind = "polygon"\npoints_mm = [[50, 50], [90, 50]]',
+        r"objects\.0\.points_mm: list should have at least 3 items",
+    ),
+    "polygon with a corner twice": (
+        '[[objects]]\nkind = "polygon"\npoints_mm = [[50, 50], [90, 50], [90, 50.0]]',
+        r"objects\.0\.points_mm: two corners are in one place$",
+    ),
+    "flat polygon": (
+        '[[objects]]\nkind = "polygon"\npoints_mm = [[50, 50], [90, 50], [70, 50]]',
+        r"objects\.0\.points_mm: sides touch or cross each other, or there is nothing",
+    ),
+    "polygon like an 8": (
+        '[[objects]]\nkind = "polygon"\npoints_mm = [[50, 50], [90, 90], [90, 50], [50, 90]]',
+        r"objects\.0\.points_mm: sides touch or cross each other",
+    ),
     "dead duty": ("[motion]\ndead_duty = 70", r"dead_duty 70 is not below the calibrated duties"),
 }
 
@@ -205,6 +257,7 @@ def test_bad_scenes(scene_file, name):
     message = complaint(path)
     assert re.search(pattern, message), message
     assert message.startswith(str(path)), message
+    assert "\n" not in message  # one line for one mistake
 
 
 @pytest.mark.parametrize(
@@ -244,6 +297,27 @@ def test_bad_overrides(scene_file, override, pattern):
     assert re.search(pattern, message), message
 
 
+@pytest.mark.parametrize(
+    ("key", "content", "pattern"),
+    [
+        ("firmware", "hello", r"no\.hex: not a firmware: text that is not Intel HEX"),
+        ("firmware", ":00000001FE\n", r"no\.hex, line 1: .*checksum"),
+        ("firmware", "", r"no\.hex: the file is empty"),
+        ("eeprom.image", "hello", r"no\.hex: an EEPROM file has to be Intel HEX"),
+        ("eeprom.image", ":020400000000FA\n:00000001FF\n", r"line 1: .*beyond the 1 KiB of EEPROM"),
+    ],
+)
+def test_firmware_and_eeprom_that_are_none(scene_file, tmp_path, key, content, pattern):
+    (tmp_path / "no.hex").write_text(content)
+    path = scene_file(f'[[robots]]\n{key} = "no.hex"\n')
+    if key != "firmware":
+        path = scene_file(f'{ROBOT}{key} = "no.hex"\n')
+    message = complaint(path)
+    assert message.startswith(f'{path}: robots.0.{key} = "no.hex": '), message
+    assert re.search(pattern, message), message
+    assert "\n" not in message
+
+
 def test_an_image_without_floor(scene_file, tmp_path):
     Image.new("L", (20, 20), 0).save(tmp_path / "night.png")
     message = complaint(scene_file(ROBOT + '[arena]\nimage = "night.png"\n'))
@@ -265,6 +339,8 @@ def test_all_mistakes_are_told_at_once(scene_file):
         ("x_mm,y_mm\n1,b\n", r"row 2, y_mm: 'b' is not a number"),
         ("x_mm,y_mm\n1,nan\n", r"row 2, y_mm: 'nan' is not a number"),
         ("x_mm,y_mm\n", r"has no rows"),
+        ("x_mm,y_mm\n0,0\n1e7,0\n", r"row 3, x_mm: 1e\+07 is not between -1e\+06 and 1e\+06"),
+        ("x_mm,y_mm,heading_deg\n1,2,1e300\n", r"row 2, heading_deg: 1e\+300 is not between"),
         ("", r"column 'x_mm' is missing"),
     ],
 )

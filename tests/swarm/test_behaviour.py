@@ -1,9 +1,11 @@
 """What one sees when firmware runs: orbits, gradients, blinking, commands, faults."""
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from avrswarm.errors import ChipFault
 from avrswarm.scene.read import read_scene
@@ -87,7 +89,7 @@ def test_a_robot_goes_round_the_cluster():
 
 # ---- gradient ------------------------------------------------------------------------------------
 
-HOP_COLOURS = [RED, YELLOW, GREEN, 0b111100, 0b110000, MAGENTA]
+NO_PATH = 65535
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -119,13 +121,11 @@ def test_gradient_counts_hops_as_breadth_first_search(seed):
         found = sorted({int(k) for r in wave for k in np.flatnonzero(hears[r] > 3)} - hops.keys())
         hops |= dict.fromkeys(found, hops[wave[0]] + 1)
         wave = found
-    colours = sim.robots.led.tolist()
     assert max(hops.values()) >= 3
-    assert colours[0] == WHITE
-    for robot in range(1, 17):
-        expected = HOP_COLOURS[(hops[robot] - 1) % 6] if robot in hops else OFF
-        assert colours[robot] == expected, robot
-    assert colours[16] == OFF
+    assert 16 not in hops
+    counted = [robot.vars["own_gradient"] for robot in sim.robots]
+    assert counted == [hops.get(robot, NO_PATH) for robot in range(17)]
+    assert (sim.robots.led[[0, 16]] == [WHITE, OFF]).all()
 
 
 # ---- synchronised blinking -----------------------------------------------------------------------
@@ -153,6 +153,115 @@ def test_blinking_converges():
     last = np.array([r[r < 35][-1] for r in rises])
     last = (last - last[0] + 1) % 2.0
     assert np.ptp(last) < 0.2
+
+
+# ---- leaving, following, finding a lamp ----------------------------------------------------------
+
+
+def places(sim):
+    return np.column_stack([sim.robots.x_mm, sim.robots.y_mm])
+
+
+def test_followers_keep_up_with_their_leader():
+    """Each stays in earshot of the one before it, near the 55 to 70 mm that it wants."""
+    sim = simulate(read_scene("follow_leader"))
+    begin, gaps = places(sim), []
+    sim.run(
+        60,
+        on_step=lambda sim: gaps.append(np.hypot(*np.diff(places(sim), axis=0).T)),
+    )
+    gaps = np.array(gaps)
+    assert (np.hypot(*(places(sim) - begin).T) > 60).all()  # all have come along
+    assert gaps.max() < 100
+    assert (np.abs(gaps.mean(axis=0) - 62) < 12).all()
+
+
+def test_a_heap_spreads_out():
+    """The nearest neighbour was 40 mm away; who has nobody within 85 mm is content and green."""
+    sim = simulate(read_scene("disperse"))
+
+    def nearest():
+        x, y = places(sim).T
+        apart = np.hypot(x[:, None] - x, y[:, None] - y)
+        return np.sort(apart, axis=1)[:, 1]
+
+    assert nearest().mean() == pytest.approx(40)
+    sim.run(40)
+    halfway = nearest().mean()
+    sim.run(50)
+    assert 40 < halfway < nearest().mean()
+    assert nearest().mean() > 75
+    assert (sim.robots.led == GREEN).sum() >= 15
+
+
+def test_robots_find_the_lamp():
+    """From 300 mm and more; those who have come near stop and glow white."""
+    sim = simulate(read_scene("move_to_light", ["robots.0.placement.x_mm=0", "objects=[]"]))
+    lamp = np.array([300.0, 0.0])
+    before = np.hypot(*(places(sim) - lamp).T)
+    sim.run(90)
+    after = np.hypot(*(places(sim) - lamp).T)
+    assert before.min() == 300
+    assert (after < 170).all()
+    assert (watch_leds(sim, 0.7)[-1] == 0b010101).all()
+
+
+# ---- obstacles -----------------------------------------------------------------------------------
+
+RADIUS_MM = 16.5
+
+
+def walk(**sections):
+    """Where a robot that walks at random from the origin, fast, was at every step."""
+    scene = make_scene(
+        group("random_walk", (0, 0)), motion={"speed_mm_s": 40.0}, spread=ONE_CLOCK, **sections
+    )
+    path = []
+    simulate(scene).run(
+        20, on_step=lambda sim: path.append((sim.robots[0].x_mm, sim.robots[0].y_mm))
+    )
+    return np.array(path)
+
+
+def test_a_robot_cannot_leave_a_polygon_round_it():
+    """A frame with a slit: inside it is 100 mm wide, the slit is too narrow for a robot."""
+    outer = [[80.0, 5.0], [80.0, 80.0], [-80.0, 80.0], [-80.0, -80.0], [80.0, -80.0], [80.0, -5.0]]
+    inner = [[50.0, -5.0], [50.0, -50.0], [-50.0, -50.0], [-50.0, 50.0], [50.0, 50.0], [50.0, 5.0]]
+    assert np.abs(walk()).max() > 100
+    path = walk(objects=[{"kind": "polygon", "points_mm": outer + inner}])
+    assert np.abs(path).max() == pytest.approx(50 - RADIUS_MM, abs=1)  # there, and no farther
+
+
+def test_a_robot_cannot_leave_the_light_part_of_an_arena_image(tmp_path):
+    """A white disc of 60 mm radius on black, one pixel for a millimetre."""
+    y, x = np.mgrid[-100:100, -100:100] + 0.5
+    floor = np.where(np.hypot(x, y) < 60, 255, 0).astype(np.uint8)
+    Image.fromarray(floor).save(tmp_path / "arena.png")
+    arena = {"width_mm": 200.0, "height_mm": 200.0}
+
+    def farthest(path):
+        return np.hypot(*path.T).max()
+
+    assert farthest(walk(arena=arena)) > 60
+    image = str(tmp_path / "arena.png")
+    assert farthest(walk(arena={**arena, "image": image})) == pytest.approx(60 - RADIUS_MM, abs=1)
+
+
+def test_a_robot_is_stopped_by_a_polygon_from_outside():
+    """It goes 80 mm straight on; a side is 50 mm before it."""
+    ends = []
+    corners = [[50.0, -40.0], [90.0, -40.0], [90.0, 40.0], [50.0, 40.0]]
+    for objects in ([], [{"kind": "polygon", "points_mm": corners}]):
+        scene = make_scene(
+            group("move", (0, 0)),
+            motion={"speed_mm_s": 40.0},
+            spread={**ONE_CLOCK, "motor_percent": 0},
+            objects=objects,
+        )
+        sim = simulate(scene)
+        sim.run(2.3)
+        ends.append(sim.robots[0].x_mm)
+    assert ends == pytest.approx([78, 50 - RADIUS_MM], abs=3)
 
 
 # ---- clocks --------------------------------------------------------------------------------------
@@ -428,20 +537,76 @@ def write_words(folder, words, name):
     return write_hex(folder, data(0, content), END, name=name)
 
 
-def test_a_robot_that_flashes_faster_than_any_kilobot_is_told(tmp_path):
+LED_ON = [
+    *assemble.ldi(16, 0x04),
+    *assemble.out(assemble.DDRD, 16),
+    *assemble.out(assemble.PORTD, 16),  # supply of the LED
+    *assemble.sbi(assemble.DDRB, 0),
+]
+
+
+@pytest.fixture
+def lamp(tmp_path):
+    """Firmware that lights its infrared LED every eight cycles, from the first moment on."""
     words = assemble.program(
-        assemble.ldi(16, 0x04),
-        assemble.out(assemble.DDRD, 16),
-        assemble.out(assemble.PORTD, 16),  # supply of the LED
-        assemble.sbi(assemble.DDRB, 0),
+        LED_ON,
         assemble.sbi(assemble.PINB, 0),  # toggles PB0
         assemble.rjmp(-2),
     )
-    scene = make_scene(group(write_words(tmp_path, words, "lamp.hex"), (0, 0)))
-    with pytest.raises(
-        ChipFault, match=r"robot 0 \(.*lamp\.hex\): .* LED flashes more than \d+ times"
-    ):
+    return write_words(tmp_path, words, "lamp.hex")
+
+
+TOO_FAST = r"robot 1: .*lamp\.hex: at 0\.\d+ s its infrared LED flashes more than once in 28 us"
+
+
+def test_a_robot_that_flashes_faster_than_any_kilobot_stops_alone(lamp, tmp_path):
+    """Its neighbours hear it until then, the same whatever windows and threads; and go on."""
+    scene = make_scene(
+        group("speaker", (-40, 0)),
+        group(lamp, (0, 40), start_delay_s=0.7),
+        group("listener", (40, 0)),
+        spread={"clock_drift_percent": 0.3},
+    )
+    sim = simulate(scene)
+    sent, heard = run_and_listen(sim, 2.0)
+    ((robot, text),) = sim.faults
+    assert robot == 1
+    assert re.match(TOO_FAST, text)
+    assert sim.chips.cycle[1] < 0.3 * 8e6  # it stopped soon after it was switched on
+    assert (messages(heard)["robot"] == 2).sum() == (sent["robot"] == 0).sum() >= 2
+    for window_us, threads, skip_idle in ((125, 2, False), (333.3, 1, True)):
+        other = simulate(scene, window_us=window_us, threads=threads, skip_idle=skip_idle)
+        other.run(1.0)
+        other.save(tmp_path / "state.npz")
+        other = Simulation.load(tmp_path / "state.npz", threads=threads)
+        assert other.faults == sim.faults
+        other.run(1.0)
+        assert other.digest() == sim.digest()
+
+
+def test_a_robot_that_flashes_too_fast_may_stop_the_run(lamp):
+    scene = make_scene(
+        group("speaker", (-40, 0)), group(lamp, (0, 40)), scene={"on_fault": "stop_run"}
+    )
+    with pytest.raises(ChipFault, match=TOO_FAST):
         simulate(scene).run(0.5)
+
+
+@pytest.mark.parametrize(("rounds", "faults"), [(36, 0), (35, 1)], ids=["224 cycles", "218 cycles"])
+def test_one_flash_in_28_us_is_not_too_fast(tmp_path, rounds, faults):
+    """And bits of messages are 270 cycles apart."""
+    words = assemble.program(
+        LED_ON,
+        assemble.sbi(assemble.PINB, 0),
+        assemble.ldi(18, rounds),
+        assemble.dec(18),
+        assemble.brne(-2),
+        assemble.rjmp(-5),
+    )
+    program = write_words(tmp_path, words, "lamp.hex")
+    sim = simulate(make_scene(group(program, (0, 0)), spread=ONE_CLOCK))
+    sim.run(0.1)
+    assert len(sim.faults) == faults
 
 
 def test_a_robot_that_faults_with_its_motors_on_stands_still_for_ever(tmp_path):

@@ -1,9 +1,14 @@
 """What changes speed changes no bit: windows, threads, skipping, translation, going on later."""
 
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from avrswarm.errors import SceneError
+from avrswarm.errors import RecordError, SceneError
+from avrswarm.scene.read import read_scene
+from avrswarm.scene.shipped import shipped_folder
 from avrswarm.swarm.simulation import Simulation
 
 from .scenes import ONE_CLOCK, group, make_scene, run_and_listen, simulate
@@ -183,6 +188,56 @@ def test_saved_and_loaded_is_as_uninterrupted(reference, name, after_s, tmp_path
     assert again.digest() == sim.digest()
     again.run(SECONDS[name] - after_s)
     assert again.digest() == reference(name)[1]
+
+
+@pytest.fixture
+def own_firmware(tmp_path, monkeypatch):
+    """A scene file in a folder of its own, which names its files by relative paths; and a state."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("blink.hex", "move.hex"):
+        shutil.copy(shipped_folder("firmware") / name[:-4] / name, tmp_path)
+    (tmp_path / "places.csv").write_text("x_mm,y_mm\n0,0\n50,0\n")
+    (tmp_path / "my.toml").write_text(
+        '[[robots]]\nfirmware = "blink.hex"\nplacement = { kind = "file", path = "places.csv" }\n'
+    )
+    sim = simulate(read_scene("my.toml"), engine="translated")
+    sim.run(0.1)
+    return sim
+
+
+def test_a_state_is_loaded_from_any_folder(own_firmware, tmp_path, monkeypatch):
+    own_firmware.save("state.npz")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    again = Simulation.load("../state.npz", threads=1, engine="translated")
+    for sim in (own_firmware, again):
+        sim.run(0.5)
+    assert again.digest() == own_firmware.digest()
+
+
+@pytest.mark.parametrize("when", ["before saving", "after saving"])
+@pytest.mark.parametrize("name", ["blink.hex", "places.csv"])
+@pytest.mark.parametrize("what", ["other", "gone"])
+def test_a_state_whose_files_are_not_what_they_were_is_refused(own_firmware, name, what, when):
+    """Translated code comes from the file: it would not be that of the flash in the state."""
+    if when == "after saving":
+        own_firmware.save("state.npz")
+    if what == "gone":
+        Path(name).unlink()
+    else:
+        Path(name).write_text(Path("move.hex" if name == "blink.hex" else "my.toml").read_text())
+    if when == "before saving":
+        own_firmware.save("state.npz")
+    with pytest.raises(RecordError, match=rf"state.npz: .*{name} has changed .*put back"):
+        Simulation.load("state.npz")
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"\x93NUMPY", b"text"])
+def test_what_is_not_a_state_is_refused(tmp_path, content):
+    path = tmp_path / "state.npz"
+    path.write_bytes(content)
+    with pytest.raises(RecordError, match="not a saved simulation"):
+        Simulation.load(path)
 
 
 def test_looking_changes_nothing(reference):
