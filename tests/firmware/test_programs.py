@@ -246,13 +246,14 @@ def test_timing_probe_brackets_calls():
     assert one == pytest.approx(8006, abs=20)
     assert ten == pytest.approx(80_060, abs=20) or ten > 80_080  # an interrupt inside
     assert hundred == pytest.approx(800_600, abs=40_000)
-    assert max(far, middle, near) < 1400
+    assert max(far, near) < 1100
+    assert middle < 2300
     assert light < 200
     assert crc < 198
     end = robot.hear(Message.make(0))
     robot.run(end - robot.cycle + 5000)
     (up,), (down,) = robot.edges("PB5"), robot.edges("PB5", 0)
-    assert end < up < down < end + 1500
+    assert end < up < down < end + 2600
 
 
 @pytest.mark.parametrize("name", ["sync", "disperse", "random_walk"])
