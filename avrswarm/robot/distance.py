@@ -80,4 +80,5 @@ def _gaps(readings: Integers, tables: Integers, beyond: int | None) -> Integers:
 
 def _truncated(dividend: Integers, divisor: Integers) -> Integers:
     """Return the quotients without their fractions, towards zero as in C."""
-    return np.sign(dividend) * np.sign(divisor) * (np.abs(dividend) // np.abs(divisor))
+    size = np.abs(dividend) // np.abs(divisor)
+    return np.asarray(np.where((dividend < 0) == (divisor < 0), size, -size))
