@@ -65,11 +65,20 @@ def checksum(content: bytes | bytearray) -> int:
     return reduce(xor, content, 0)
 
 
+def _field(name: str, value: int, size: int = 1, *, signed: bool = False) -> bytes:
+    """Give a number as packets hold it: so many bytes, low byte first."""
+    half = 1 << 8 * size - 1
+    low, high = (-half, half - 1) if signed else (0, 2 * half - 1)
+    if not low <= value <= high:
+        raise UsageError(f"{name} {value} is not in {low}..{high}")
+    return int(value).to_bytes(size, "little", signed=signed)
+
+
 def pack(type: int, payload: bytes = b"") -> bytes:
     """132 bytes for the serial line; the payload is filled up with zeros."""
     if len(payload) > PAYLOAD_BYTES:
         raise UsageError(f"packet payload has {len(payload)} bytes, at most {PAYLOAD_BYTES} fit")
-    content = bytes([HEADER, type]) + bytes(payload).ljust(PAYLOAD_BYTES, b"\0")
+    content = bytes([HEADER]) + _field("packet type", type) + payload.ljust(PAYLOAD_BYTES, b"\0")
     return content + bytes([checksum(content)])
 
 
@@ -113,20 +122,22 @@ def forward_raw(message: Message) -> bytes:
 
 def boot_page(page: int, content: bytes) -> bytes:
     """Make the controller send one flash page (128 bytes) as 22 messages."""
+    return pack(PacketType.BOOTPAGE, _page_payload(page, content))
+
+
+def _page_payload(page: int, content: bytes) -> bytes:
     if len(content) != PAGE_BYTES:
         raise UsageError(f"a flash page has {PAGE_BYTES} bytes, not {len(content)}")
-    if not 0 <= page <= 255:
-        raise UsageError(f"flash page {page} is not in 0..255")
-    return pack(PacketType.BOOTPAGE, bytes([page]) + content)
+    return _field("flash page", page) + content
 
 
 def gps_frame(positions: Iterable[Position]) -> bytes:
     """Make the controller send up to 16 positions, one GPS message each."""
     records = b"".join(
-        id.to_bytes(2, "little")
-        + x.to_bytes(2, "little", signed=True)
-        + y.to_bytes(2, "little", signed=True)
-        + theta.to_bytes(1, "little", signed=True)
+        _field("id", id, 2)
+        + _field("x", x, 2, signed=True)
+        + _field("y", y, 2, signed=True)
+        + _field("theta", theta, signed=True)
         + b"\0"
         for id, x, y, theta in positions
     )
@@ -145,8 +156,15 @@ def calibration(
     straight_right: int = 0,
 ) -> bytes:
     """Calibration command; the robot looks only at the values that belong to the mode."""
-    values = [turn_left, turn_right, straight_left, straight_right]
-    return forward(MessageType.CALIB, bytes([mode, *uid.to_bytes(2, "little"), *values]))
+    data = (
+        _field("mode", mode)
+        + _field("uid", uid, 2)
+        + _field("turn_left", turn_left)
+        + _field("turn_right", turn_right)
+        + _field("straight_left", straight_left)
+        + _field("straight_right", straight_right)
+    )
+    return forward(MessageType.CALIB, data)
 
 
 # ---- upload -------------------------------------------------------------------------------------
@@ -184,10 +202,12 @@ def upload(image: bytes) -> list[bytes]:
 
 def page_messages(page: int, content: bytes) -> list[Message]:
     """Give the 22 messages of a page: page number, word offset, three words (in the last one)."""
-    padded = content.ljust(2 * WORDS_PER_MESSAGE * MESSAGES_PER_PAGE, b"\0")
+    payload = _page_payload(page, content)
+    padded = payload[1:].ljust(2 * WORDS_PER_MESSAGE * MESSAGES_PER_PAGE, b"\0")
     return [
         Message.make(
-            MessageType.BOOTPGM_PAGE, bytes([page, offset]) + padded[2 * offset : 2 * offset + 6]
+            MessageType.BOOTPGM_PAGE,
+            payload[:1] + bytes([offset]) + padded[2 * offset : 2 * offset + 6],
         )
         for offset in range(0, WORDS_PER_PAGE, WORDS_PER_MESSAGE)
     ]

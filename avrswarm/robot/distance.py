@@ -70,9 +70,15 @@ def _gaps(readings: Integers, tables: Integers, beyond: int | None) -> Integers:
     point = np.where(found, above.argmax(axis=-1) + 1, TABLE_POINTS - 1)[..., None]
     before = np.take_along_axis(rows, point - 1, axis=-1)[..., 0]
     fall = before - np.take_along_axis(rows, point, axis=-1)[..., 0]
-    share = (before - readings) / np.where(fall == 0, 1, fall)
-    gap = (STEP_MM * (point[..., 0] - 1) + STEP_MM * share).astype(np.int64) & 0xFF
+    fallen = (point[..., 0] - 1) * fall + before - readings
+    gap = _truncated(STEP_MM * fallen, np.where(fall == 0, 1, fall)) & 0xFF
     gap = np.where(fall == 0, UNKNOWN, gap)
     if beyond is not None:
         gap = np.where(found, gap, beyond)
     return np.where(readings > rows[..., 0], 0, gap)
+
+
+def _truncated(dividend: Integers, divisor: Integers) -> Integers:
+    """Return the quotients without their fractions, towards zero as in C."""
+    size = np.abs(dividend) // np.abs(divisor)
+    return np.asarray(np.where((dividend < 0) == (divisor < 0), size, -size))

@@ -89,13 +89,18 @@ class Message:
     type: int
     crc: int
 
+    def __post_init__(self) -> None:
+        if len(self.data) != DATA_BYTES:
+            raise UsageError(f"message data has {len(self.data)} bytes, not {DATA_BYTES}")
+        _check("message type", self.type, 0xFF)
+        _check("message crc", self.crc, 0xFFFF)
+
     @classmethod
     def make(cls, type: int, data: bytes = b"") -> Message:
         """Message with its checksum; ``data`` is filled up with zeros."""
         if len(data) > DATA_BYTES:
             raise UsageError(f"message data has {len(data)} bytes, at most {DATA_BYTES} fit")
-        if not 0 <= type <= 255:
-            raise UsageError(f"message type {type} is not in 0..255")
+        _check("message type", type, 0xFF)
         data = bytes(data).ljust(DATA_BYTES, b"\0")
         return cls(data, int(type), crc16(data + bytes([type])))
 
@@ -152,6 +157,11 @@ def frame_from_pulses(cycles: Sequence[int]) -> bytes | None:
         frame.append(slots >> 1 & 0xFF)
         at = end
     return bytes(frame)
+
+
+def _check(name: str, value: int, largest: int) -> None:
+    if not 0 <= value <= largest:
+        raise UsageError(f"{name} {value} is not in 0..{largest}")
 
 
 def _near(cycles: int, expected: int) -> bool:

@@ -9,6 +9,7 @@
  * green.
  */
 #include <kilolib.h>
+#include <ticks.h>
 
 #define WANTED_DISTANCE 85 /* mm */
 #define DECIDE_EVERY (TICKS_PER_SEC)
@@ -81,15 +82,18 @@ void setup(void)
     message.data[1] = kilo_uid >> 8;
     message.crc = message_crc(&message);
     rand_seed(rand_hard());
-    last_decision = kilo_ticks;
+    last_decision = now();
 }
 
 void loop(void)
 {
-    if (kilo_ticks - last_decision < DECIDE_EVERY) {
+    if (was_paused()) {
+        motion = STOP; /* the motors are off */
+    }
+    if (now() - last_decision < DECIDE_EVERY) {
         return;
     }
-    last_decision = kilo_ticks;
+    last_decision = now();
     uint8_t distance = closest;
     closest = NOBODY;
     if (distance >= WANTED_DISTANCE) {

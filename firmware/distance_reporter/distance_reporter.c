@@ -13,6 +13,7 @@
 #include <avr/interrupt.h>
 #include <debug.h>
 #include <kilolib.h>
+#include <ticks.h>
 
 #define FLASH_MS 150
 #define GAP_MS 150
@@ -62,19 +63,19 @@ void light(uint8_t color)
 {
     lit = 1;
     set_color(color);
-    next_change = kilo_ticks + ms_to_ticks(FLASH_MS);
+    next_change = now() + ms_to_ticks(FLASH_MS);
 }
 
 /* Looks whether the LED must change, and returns at once. */
 void flash(void)
 {
-    if (kilo_ticks < next_change) {
+    if (now() < next_change) {
         return;
     }
     if (lit) {
         lit = 0;
         set_color(RGB(0, 0, 0));
-        next_change = kilo_ticks + ms_to_ticks(tens || ones || zero ? GAP_MS : PAUSE_MS);
+        next_change = now() + ms_to_ticks(tens || ones || zero ? GAP_MS : PAUSE_MS);
     } else if (tens) {
         tens--;
         light(RGB(3, 0, 0));

@@ -8,6 +8,7 @@
  * left, green while it turns right, blue and at rest when it hears nobody.
  */
 #include <kilolib.h>
+#include <ticks.h>
 
 #define DESIRED_DISTANCE 60 /* mm, centre to centre */
 #define NEIGHBOURS 16
@@ -54,16 +55,16 @@ void remember(uint16_t uid, uint8_t distance)
     }
     place->uid = uid;
     place->distance = distance;
-    place->heard = kilo_ticks;
+    place->heard = now();
 }
 
 uint8_t closest(void)
 {
     uint8_t smallest = NOBODY;
-    uint32_t now = kilo_ticks;
+    uint32_t ticks = now();
     for (uint8_t i = 0; i < NEIGHBOURS; i++) {
         neighbour_t *n = &neighbours[i];
-        if (n->distance != NOBODY && now - n->heard > FORGET_AFTER) {
+        if (n->distance != NOBODY && ticks - n->heard > FORGET_AFTER) {
             n->distance = NOBODY;
         }
         if (n->distance < smallest) {
@@ -103,6 +104,9 @@ void setup(void)
 
 void loop(void)
 {
+    if (was_paused()) {
+        motion = STOP; /* the motors are off */
+    }
     if (new_message) {
         uint8_t distance = estimate_distance(&measurement);
         remember(sender, distance == NOBODY ? NOBODY - 1 : distance);

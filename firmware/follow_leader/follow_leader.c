@@ -9,6 +9,7 @@
  * off when they have lost the robot before them.
  */
 #include <kilolib.h>
+#include <ticks.h>
 
 #define NEAR 55 /* mm: stop below this */
 #define FAR 70  /* mm: start above this */
@@ -69,7 +70,7 @@ void set_motion(uint8_t wanted)
 
 void lead(void)
 {
-    uint32_t age = kilo_ticks - step_began;
+    uint32_t age = now() - step_began;
     if (age < STEP) {
         set_color(RGB(1, 1, 1));
         set_motion(FORWARD);
@@ -77,7 +78,7 @@ void lead(void)
         set_color(RGB(0, 0, 0));
         set_motion(STOP);
         if (age >= STEP + REST) {
-            step_began = kilo_ticks;
+            step_began = now();
         }
     }
 }
@@ -87,7 +88,7 @@ void follow(void)
     if (new_message) {
         uint8_t distance = estimate_distance(&measurement);
         new_message = 0;
-        last_heard = kilo_ticks;
+        last_heard = now();
         if (distance < NEAR || (motion == STOP && distance <= FAR)) {
             set_color(RGB(0, 0, 1));
             set_motion(STOP);
@@ -99,7 +100,7 @@ void follow(void)
             set_motion(side);
         }
         last_distance = distance;
-    } else if (kilo_ticks - last_heard > LOST_AFTER) {
+    } else if (now() - last_heard > LOST_AFTER) {
         set_color(RGB(0, 0, 0));
         set_motion(STOP);
         last_distance = 255;
@@ -112,12 +113,15 @@ void setup(void)
     message.data[0] = kilo_uid & 0xFF;
     message.data[1] = kilo_uid >> 8;
     message.crc = message_crc(&message);
-    step_began = kilo_ticks;
-    last_heard = kilo_ticks;
+    step_began = now();
+    last_heard = now();
 }
 
 void loop(void)
 {
+    if (was_paused()) {
+        motion = STOP; /* the motors are off */
+    }
     if (kilo_uid == 0) {
         lead();
     } else {

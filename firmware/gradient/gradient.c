@@ -10,6 +10,7 @@
  * never settle on the old ones.
  */
 #include <kilolib.h>
+#include <ticks.h>
 
 #ifndef SEED_UID
 #define SEED_UID 0
@@ -64,7 +65,7 @@ void setup(void)
 {
     message.type = NORMAL;
     say(kilo_uid == SEED_UID ? 0 : GRADIENT_MAX);
-    last_update = kilo_ticks;
+    last_update = now();
 }
 
 void loop(void)
@@ -74,13 +75,13 @@ void loop(void)
             new_message = 0;
             uint16_t heard = received_gradient;
             if (heard < own_gradient) {
-                last_update = kilo_ticks;
+                last_update = now();
                 if (heard + 1 < own_gradient) {
                     say(heard + 1);
                 }
             }
         }
-        if (own_gradient != GRADIENT_MAX && kilo_ticks - last_update > FORGET_AFTER) {
+        if (own_gradient != GRADIENT_MAX && now() - last_update > FORGET_AFTER) {
             say(GRADIENT_MAX);
         }
     }

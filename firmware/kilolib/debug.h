@@ -22,7 +22,7 @@ static int debug_putchar(char c, FILE *stream)
     return 0;
 }
 
-static FILE debug_stream = FDEV_SETUP_STREAM(debug_putchar, NULL, _FDEV_SETUP_WRITE);
+static FILE debug_stream;
 
 static inline void debug_init(void)
 {
@@ -30,6 +30,7 @@ static inline void debug_init(void)
     UCSR0A = 0;
     UCSR0B = _BV(TXEN0);
     UCSR0C = _BV(UCSZ01) | _BV(UCSZ00);
+    fdev_setup_stream(&debug_stream, debug_putchar, NULL, _FDEV_SETUP_WRITE);
     stdout = &debug_stream;
 }
 

@@ -26,16 +26,16 @@ static uint8_t first_below(const uint16_t *table, uint16_t reading)
     return i;
 }
 
-/* Gap in mm on the straight line through points i-1 and i. A flat piece (an empty EEPROM) has no
- * answer. */
+/* Gap in mm on the straight line through points i-1 and i, truncated; behind a table that rises at
+ * its end the line goes the other way. A flat piece (an empty EEPROM) has no answer. */
 static uint8_t interpolate(const uint16_t *table, uint8_t i, uint16_t reading)
 {
-    uint16_t before = table[i - 1];
-    uint16_t slope = before - table[i];
+    int32_t before = table[i - 1];
+    int32_t slope = before - table[i];
     if (slope == 0) {
         return NOT_KNOWN;
     }
-    return STEP_MM * (i - 1) + STEP_MM * (before - reading) / slope;
+    return STEP_MM * ((i - 1) * slope + before - reading) / slope;
 }
 
 static uint8_t gap_from_high_gain(uint16_t reading)

@@ -154,10 +154,9 @@ static void enter_moving(void)
 }
 
 /* Spins up again only if the motion or one of its values is another one than before. */
-static void calibrate(const uint8_t *data)
+static void calibrate(const calibmsg_t *wanted)
 {
-    uint8_t mode = data[0];
-    if (mode == CALIB_SAVE) {
+    if (wanted->mode == CALIB_SAVE) {
         if (kilo_state == MOVING) {
             motors_off();
             start_motion(SAVE);
@@ -165,29 +164,30 @@ static void calibrate(const uint8_t *data)
         return;
     }
     enter_moving();
-    switch (mode) {
+    switch (wanted->mode) {
     case CALIB_UID:
-        kilo_uid = data[1] | (uint16_t)data[2] << 8;
+        kilo_uid = wanted->uid;
         if (motion != STOP) {
             start_motion(STOP);
         }
         break;
     case CALIB_TURN_LEFT:
-        if (motion != TURN_LEFT || kilo_turn_left != data[3]) {
-            kilo_turn_left = data[3];
+        if (motion != TURN_LEFT || kilo_turn_left != wanted->turn_left) {
+            kilo_turn_left = wanted->turn_left;
             start_motion(TURN_LEFT);
         }
         break;
     case CALIB_TURN_RIGHT:
-        if (motion != TURN_RIGHT || kilo_turn_right != data[4]) {
-            kilo_turn_right = data[4];
+        if (motion != TURN_RIGHT || kilo_turn_right != wanted->turn_right) {
+            kilo_turn_right = wanted->turn_right;
             start_motion(TURN_RIGHT);
         }
         break;
     case CALIB_STRAIGHT:
-        if (motion != STRAIGHT || kilo_straight_left != data[5] || kilo_straight_right != data[6]) {
-            kilo_straight_left = data[5];
-            kilo_straight_right = data[6];
+        if (motion != STRAIGHT || kilo_straight_left != wanted->straight_left
+            || kilo_straight_right != wanted->straight_right) {
+            kilo_straight_left = wanted->straight_left;
+            kilo_straight_right = wanted->straight_right;
             start_motion(STRAIGHT);
         }
         break;
@@ -243,7 +243,7 @@ static void obey(const message_t *msg)
         read_uid(msg->data[0]);
         break;
     case CALIB:
-        calibrate(msg->data);
+        calibrate((const calibmsg_t *)msg->data);
         break;
     }
 }

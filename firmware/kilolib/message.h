@@ -31,14 +31,24 @@ typedef enum {
     CALIB = 0x8A         /* data[0] = one of the modes below */
 } message_type_t;
 
-/* Modes of a CALIB message (data[0]). data[1..2] id (low byte first), data[3] turn left,
- * data[4] turn right, data[5] straight left, data[6] straight right. */
+/* Modes of a CALIB message (data[0]). */
 typedef enum {
     CALIB_SAVE = 0,
     CALIB_UID = 1,
     CALIB_TURN_LEFT = 2,
     CALIB_TURN_RIGHT = 3,
     CALIB_STRAIGHT = 4
+} calib_mode_t;
+
+/* What data[] of a CALIB message holds. */
+typedef struct __attribute__((packed)) {
+    uint8_t mode;
+    uint16_t uid;
+    uint8_t turn_left;
+    uint8_t turn_right;
+    uint8_t straight_left;
+    uint8_t straight_right;
+    uint8_t unused[2];
 } calibmsg_t;
 
 typedef struct __attribute__((packed)) {

@@ -2,10 +2,11 @@
  * other things meanwhile.
  *
  * What one should see: the same path as `move` (forward green, left red, right blue, two seconds
- * each). Unlike `move`, a pause command takes effect within one pass of loop, and the LED dims for
- * a moment ten times in each stretch.
+ * each). Unlike `move`, a pause command takes effect within one pass of loop (after it the next
+ * stretch begins), and the LED dims for a moment ten times in each stretch.
  */
 #include <kilolib.h>
+#include <ticks.h>
 
 #define STRETCH (2 * TICKS_PER_SEC)
 
@@ -17,7 +18,7 @@ uint32_t motion_began;
 void start(uint8_t which)
 {
     motion = which;
-    motion_began = kilo_ticks;
+    motion_began = now();
     spinup_motors();
     switch (which) {
     case FORWARD:
@@ -54,8 +55,8 @@ void setup(void)
 
 void loop(void)
 {
-    uint32_t age = kilo_ticks - motion_began;
-    if (age >= STRETCH) {
+    uint32_t age = now() - motion_began;
+    if (was_paused() || age >= STRETCH) {
         start((motion + 1) % MOTIONS);
         age = 0;
     }

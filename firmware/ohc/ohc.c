@@ -93,6 +93,15 @@ static void look_at_serial(void)
     }
 }
 
+/* Waits 200 ms and takes what comes in meanwhile; of several packets the last one counts. */
+static void wait_and_listen(void)
+{
+    for (uint8_t i = 0; i < 20; i++) {
+        _delay_ms(10);
+        look_at_serial();
+    }
+}
+
 /* ---- messages ---- */
 
 static message_t message;
@@ -202,9 +211,9 @@ int main(void)
     sei();
     for (uint8_t i = 0; i < 5; i++) {
         led_on();
-        _delay_ms(200);
+        wait_and_listen();
         led_off();
-        _delay_ms(200);
+        wait_and_listen();
     }
     for (;;) {
         look_at_serial();

@@ -8,6 +8,7 @@
  * has been heard for two seconds; then the robot stands still.
  */
 #include <kilolib.h>
+#include <ticks.h>
 
 #define DESIRED_DISTANCE 60 /* mm, centre to centre */
 #define LOST_AFTER (2 * TICKS_PER_SEC)
@@ -49,14 +50,17 @@ void set_motion(uint8_t wanted)
 
 void setup(void)
 {
-    last_heard = kilo_ticks;
+    last_heard = now();
 }
 
 void loop(void)
 {
+    if (was_paused()) {
+        motion = STOP; /* the motors are off */
+    }
     if (new_message) {
         new_message = 0;
-        last_heard = kilo_ticks;
+        last_heard = now();
         if (estimate_distance(&measurement) < DESIRED_DISTANCE) {
             set_color(RGB(1, 0, 0));
             set_motion(LEFT);
@@ -64,7 +68,7 @@ void loop(void)
             set_color(RGB(0, 1, 0));
             set_motion(RIGHT);
         }
-    } else if (kilo_ticks - last_heard > LOST_AFTER) {
+    } else if (now() - last_heard > LOST_AFTER) {
         set_color(RGB(0, 0, 1));
         set_motion(STOP);
     }

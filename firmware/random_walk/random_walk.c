@@ -1,14 +1,15 @@
 /* Random walk with message exchange.
  *
  * Two to four seconds straight, then up to two seconds turning left or right, and so on, drawn anew
- * each time. All the while the robot says its id and how many steps it has made, and shows when it
- * hears somebody.
+ * each time and after a pause. All the while the robot says its id and how many steps it has made,
+ * and shows when it hears somebody.
  *
  * What one should see: robots diffuse over the arena; blue while walking straight, cyan while
  * turning, with a yellow flash (a tenth of a second) whenever a message has arrived.
  */
 #include <avr/interrupt.h>
 #include <kilolib.h>
+#include <ticks.h>
 
 #define FLASH (TICKS_PER_SEC / 10)
 
@@ -49,7 +50,7 @@ void compose(void)
 
 void begin_step(void)
 {
-    step_began = kilo_ticks;
+    step_began = now();
     turning = !turning;
     steps++;
     spinup_motors();
@@ -78,15 +79,15 @@ void loop(void)
     if (new_message) {
         new_message = 0;
         has_heard = 1;
-        last_heard = kilo_ticks;
+        last_heard = now();
         meetings++;
     }
-    if (has_heard && kilo_ticks - last_heard < FLASH) {
+    if (has_heard && now() - last_heard < FLASH) {
         set_color(RGB(3, 3, 0));
     } else {
         set_color(turning ? RGB(0, 1, 1) : RGB(0, 0, 1));
     }
-    if (kilo_ticks - step_began >= step_ticks) {
+    if (was_paused() || now() - step_began >= step_ticks) {
         begin_step();
     }
 }

@@ -9,6 +9,7 @@
  */
 #include <avr/interrupt.h>
 #include <kilolib.h>
+#include <ticks.h>
 
 #define PERIOD 61 /* ticks: 2.0 s */
 #define FLASH_MS 60
@@ -47,17 +48,6 @@ void message_rx(message_t *msg, distance_measurement_t *dist)
         sum_of_leads += lead;
         leads++;
     }
-}
-
-/* kilo_ticks has four bytes, read one by one. A tick in between, when the lowest one overflows,
- * would make the time jump by 256 ticks and the robot blink at once.
- */
-uint32_t now(void)
-{
-    cli();
-    uint32_t ticks = kilo_ticks;
-    sei();
-    return ticks;
 }
 
 void setup(void)

@@ -1,5 +1,7 @@
 """A robot's chip on the bench: what its firmware hears, and what can be seen of it from outside."""
 
+import json
+import subprocess
 from functools import cache
 from pathlib import Path
 
@@ -16,6 +18,7 @@ BOOTED = 5000  # the chip listens from here on, whatever it is
 SET_COLOR_CYCLES = 40
 ACO_HIGH_CYCLES = 200
 ADC_VOLTS = 3.0 / 1024
+HOME = 0x7F00  # nothing is there
 
 VECTOR_TIMER1 = 4 * 11
 VECTOR_TICK = 4 * 14
@@ -32,6 +35,25 @@ RED, GREEN, BLUE, YELLOW = (3, 0, 0), (0, 3, 0), (0, 0, 3), (3, 3, 0)
 @cache
 def program(name):
     return load_program(FIRMWARE / name / f"{name}.elf")
+
+
+def compiled(folder, source, *flags, suffix=".c"):
+    """Compile a program with the library as programs are compiled here, and load it."""
+    path, image = folder / f"program{suffix}", folder / "program.elf"
+    path.write_text(source)
+    usual = json.loads((FIRMWARE / "manifest.json").read_text())["compile_flags"]
+    if suffix != ".c":
+        usual.remove("-std=gnu99")
+    library = sorted(FIRMWARE.glob("kilolib/*.[cS]"))
+    done = subprocess.run(
+        ["avr-gcc", *usual, *flags, path, *library, "-Wl,--gc-sections", "-o", image],
+        cwd=FIRMWARE,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return load_program(image)
 
 
 class Robot:
@@ -132,26 +154,32 @@ class Robot:
             self.run(SET_COLOR_CYCLES)
         return self.cycle
 
-    def call(self, function, *arguments, byte=False):
-        """Call a function with interrupts off; gives its result and how many cycles it took."""
+    def enter(self, function, *arguments, interrupts=False):
+        """Stand at the first instruction of a function that will return to ``HOME``."""
         chip = self.chip
-        chip.write("SREG", 0)
+        chip.write("SREG", 0x80 if interrupts else 0)
         for i, argument in enumerate(arguments):
             chip.poke(24 - 2 * i, argument & 0xFF)
             chip.poke(25 - 2 * i, argument >> 8)
         chip.poke(1, 0)
-        home = 0x7F00  # nothing is there
         sp = chip.sp
-        chip.poke(sp, home // 2 & 0xFF)
-        chip.poke(sp - 1, home // 2 >> 8)
+        chip.poke(sp, HOME // 2 & 0xFF)
+        chip.poke(sp - 1, HOME // 2 >> 8)
         chip.write("SPL", sp - 2 & 0xFF)
         chip.write("SPH", sp - 2 >> 8)
         chip.set_pc(self.program.symbols.resolve(function))
-        start = chip.cycle
-        reason = chip.run_until(pc=home, max_cycles=3_000_000)
-        assert reason == "breakpoint"
-        result = int(chip.registers[24]) + (0 if byte else 256 * int(chip.registers[25]))
-        return result, chip.cycle - start
+
+    def leave(self, byte=False):
+        """Run to the end of the function; gives its result."""
+        chip = self.chip
+        assert chip.run_until(pc=HOME, max_cycles=3_000_000) == "breakpoint"
+        return int(chip.registers[24]) + (0 if byte else 256 * int(chip.registers[25]))
+
+    def call(self, function, *arguments, byte=False, interrupts=False):
+        """Call a function; gives its result and how many cycles it took."""
+        self.enter(function, *arguments, interrupts=interrupts)
+        start = self.cycle
+        return self.leave(byte), self.cycle - start
 
     def interrupts(self, vector, until):
         """Cost of each interrupt through `vector` before cycle `until`, from response to RETI."""

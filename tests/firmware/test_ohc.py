@@ -14,10 +14,10 @@ PACKET_CYCLES = round(132 * 10 * 8_000_000 / 38_400)
 
 
 class Controller(Robot):
-    def __init__(self):
+    def __init__(self, run=READY):
         super().__init__("ohc")
         self.chip.watch_pins("PD3", "PB1")
-        self.run(READY)
+        self.run(run)
 
     def tell(self, content, wait_ms=0):
         end = self.chip.uart_send(content)
@@ -37,8 +37,19 @@ def test_five_blinks_at_power_on(ohc):
     ups, downs = ohc.edges("PB1"), ohc.edges("PB1", 0)
     assert len(ups) == 5
     assert all(
-        down - up == pytest.approx(200 * MS, abs=100) for up, down in zip(ups, downs, strict=True)
+        down - up == pytest.approx(200 * MS, rel=0.001) for up, down in zip(ups, downs, strict=True)
     )
+
+
+@pytest.mark.parametrize("noise", [0, 77, 300])
+def test_of_packets_that_come_during_the_blinks_the_last_is_served(noise):
+    """Far more than a serial buffer holds, so it has to be emptied meanwhile."""
+    ohc = Controller(run=1 * MS)
+    early = [cp.forward(MessageType.SLEEP), cp.forward(MessageType.WAKEUP)] * 3
+    ohc.chip.uart_send(b"\xa3" * noise + b"".join(early) + cp.forward(MessageType.RUN))
+    assert ohc.run(READY - ohc.cycle).sent() == []
+    frames = {frame for _, frame in ohc.run(50 * MS).sent()[:-1]}  # the last may be on its way
+    assert frames == {Message.make(MessageType.RUN).pack()}
 
 
 def test_a_command_is_repeated_every_10_4_ms_until_stopped(ohc):
@@ -96,13 +107,30 @@ def test_a_page_goes_out_as_22_messages(ohc):
     assert frames[-1][0] - frames[0][0] < 100 * MS
 
 
-def test_pages_may_follow_each_other_without_a_pause(ohc):
-    """Nothing is lost while a page goes out, not even the next page."""
-    pages = [bytes([i]) * 128 for i in range(3)]
-    ohc.chip.uart_send(b"".join(cp.boot_page(i, page) for i, page in enumerate(pages[:2])))
-    ohc.run(2 * PACKET_CYCLES + 260 * MS)
-    expected = [m.pack() for i in range(2) for m in cp.page_messages(i, pages[i])]
-    assert [frame for _, frame in ohc.sent()] == expected
+def pages_sent(ohc, count, pitch):
+    """Numbers of the pages that go out complete when packets come so many cycles apart."""
+    pages = [bytes([0x50 + i]) * 128 for i in range(count)]
+    for i, page in enumerate(pages):
+        ohc.chip.uart_send(cp.boot_page(i, page), at=ohc.cycle)
+        ohc.run(pitch)
+    ohc.run(260 * MS)
+    sent = [frame for _, frame in ohc.sent()]
+    numbers = [Message.unpack(frame).data[0] for frame in sent[::22]]
+    assert sent == [m.pack() for i in numbers for m in cp.page_messages(i, pages[i])]
+    return numbers
+
+
+def test_a_page_may_follow_another_without_a_pause(ohc):
+    assert pages_sent(ohc, 2, pitch=PACKET_CYCLES) == [0, 1]
+
+
+def test_of_pages_that_come_while_one_goes_out_the_last_is_kept(ohc):
+    """There is room for one packet; a PC leaves more than 130 ms between pages."""
+    assert pages_sent(ohc, 3, pitch=PACKET_CYCLES) == [0, 2]
+
+
+def test_pages_130_ms_apart_all_go_out(ohc):
+    assert pages_sent(ohc, 6, pitch=130 * MS) == [0, 1, 2, 3, 4, 5]
 
 
 def test_positions(ohc):

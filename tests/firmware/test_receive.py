@@ -17,6 +17,9 @@ from .bench import (
 )
 
 RECEIVER_IDLE = 7
+LEADING_FLAG = 2
+
+RUN = Message.make(MessageType.RUN)
 
 
 def received(robot):
@@ -142,6 +145,24 @@ def test_a_stray_pulse_resets_the_receiver(at):
     assert robot.chip.read("GPIOR0") == RECEIVER_IDLE
 
 
+@pytest.mark.parametrize("missed", [1, 3, 8])
+def test_a_zero_byte_is_taken_for_a_leading_byte_by_a_robot_that_joins_late(missed):
+    """Q15: it takes the rest for data, finds too few bytes and is soon itself again."""
+    robot = Robot("listener").run(5000)
+    pulses = pulse_cycles(Message.make(0).pack())
+    rest = [cycle for cycle in pulses if cycle >= 2706 + 2712 * missed]
+    start = robot.cycle + 1000
+    robot.light([start + cycle - rest[0] for cycle in rest])
+    robot.run(1000 + 2430 + 300)
+    assert robot.chip.read("GPIOR0") & LEADING_FLAG == 0
+    robot.run(rest[-1] - rest[0] + 1000)
+    assert robot.chip.read("GPIOR0") == RECEIVER_IDLE
+    assert robot.value("new_message") == 0
+    end = robot.hear(Message.make(0, b"\x12"))
+    robot.run(end - robot.cycle + 1000)
+    assert robot.value("new_message") == 1
+
+
 def test_light_inside_the_leading_byte_is_a_collision():
     robot = Robot("listener").run(5000)
     start = robot.cycle + 1000
@@ -188,9 +209,24 @@ def test_interrupts_cost_no_more_than_in_the_public_library():
 
 def test_last_pulse_with_a_bad_checksum_and_with_run():
     robot = Robot("blink").run(5000)
-    good = Message.make(MessageType.RUN)
-    assert pulse_costs(robot, Message(good.data, good.type, good.crc ^ 1))[-1][1] <= 380
-    assert pulse_costs(robot, good)[-1][1] <= 435
+    assert pulse_costs(robot, Message(RUN.data, RUN.type, RUN.crc ^ 1))[-1][1] <= 380
+    assert pulse_costs(robot, RUN)[-1][1] <= 435
+
+
+def test_a_whole_run_message():
+    assert sum(cost for _, cost in pulse_costs(Robot("blink").run(5000), RUN)) <= 5540
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "limit"), [(138, 630, 1200), (176, 800, 4700), (255, 960, 1200)]
+)
+def test_last_pulse_when_the_callback_estimates_the_distance(low, high, limit):
+    """Hardware reference 4.4: +1200 with one table, up to +4700 with both."""
+    robot = Robot("disperse").run(5000)
+    robot.set_counts(low_gain=low, high_gain=high)
+    _, last = pulse_costs(robot, Message.make(0))[-1]
+    assert robot.value("closest") < 255
+    assert last <= 401 + limit
 
 
 def test_timeout_and_stray_cost():

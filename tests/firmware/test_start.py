@@ -170,6 +170,23 @@ def test_reset_starts_over_but_keeps_the_phase_of_the_ticks():
     assert (robot.chip.read("TCNT0") - before) % 256 <= 4
 
 
+def test_reset_is_a_jump_that_the_serial_port_and_the_oscillator_survive():
+    """Q19: a byte under way goes out, settings stay until the program sets them again."""
+    robot = Robot("distance_reporter", EepromMap()).obey(MessageType.RUN).run(50 * MS)
+    robot.chip.write("OSCCAL", 0x77)
+    end = robot.hear(Message.make(MessageType.RESET))
+    robot.run(end - robot.cycle - 100)
+    before = robot.chip.uart
+    robot.chip.write("UDR0", 0x41)
+    robot.chip.run_until(symbol="kilo_init", max_cycles=2000)
+    settings = {"UBRR0L": 12, "UBRR0H": 0, "UCSR0B": 8, "UCSR0C": 6, "OSCCAL": 0x77}
+    assert {name: robot.chip.read(name) for name in settings} == settings
+    robot.run(3000)
+    assert robot.state == IDLE
+    assert robot.chip.uart == before + b"A"
+    assert robot.chip.read("OSCCAL") == 0x77
+
+
 def test_calibration_of_the_oscillator_is_loaded_unless_erased():
     assert Robot("blink", EepromMap(osccal=0x90)).run(5000).chip.read("OSCCAL") == 0x90
     factory = Robot("blink").chip.read("OSCCAL")

@@ -1,5 +1,7 @@
 """Controller packets against section 8 of the hardware reference."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -109,3 +111,42 @@ def test_a_damaged_packet_is_refused():
     with pytest.raises(UsageError, match="checksum"):
         cp.unpack(bytes(packet))
     assert cp.PacketReader().feed(bytes(packet)) == []
+
+
+OUT_OF_RANGE = [
+    (lambda: cp.pack(256), "packet type 256 is not in 0..255"),
+    (lambda: cp.pack(-1), "packet type -1 is not in 0..255"),
+    (lambda: cp.forward(256), "message type 256 is not in 0..255"),
+    (lambda: cp.boot_page(256, bytes(128)), "flash page 256 is not in 0..255"),
+    (lambda: cp.page_messages(-1, bytes(128)), "flash page -1 is not in 0..255"),
+    (lambda: cp.page_messages(0, bytes(129)), "a flash page has 128 bytes, not 129"),
+    (lambda: cp.gps_frame([cp.Position(65536, 0, 0, 0)]), "id 65536 is not in 0..65535"),
+    (lambda: cp.gps_frame([cp.Position(1, -32769, 0, 0)]), "x -32769 is not in -32768..32767"),
+    (lambda: cp.gps_frame([cp.Position(1, 0, 32768, 0)]), "y 32768 is not in -32768..32767"),
+    (lambda: cp.gps_frame([cp.Position(1, 0, 0, 180)]), "theta 180 is not in -128..127"),
+    (lambda: cp.calibration(CalibrationMode.UID, uid=-1), "uid -1 is not in 0..65535"),
+    (lambda: cp.calibration(CalibrationMode.UID, uid=65536), "uid 65536 is not in 0..65535"),
+    *(
+        (
+            lambda name=name: cp.calibration(CalibrationMode.SAVE, **{name: 256}),
+            f"{name} 256 is not",
+        )
+        for name in ("turn_left", "turn_right", "straight_left", "straight_right")
+    ),
+    (lambda: cp.calibration(300), "mode 300 is not in 0..255"),
+]
+
+
+@pytest.mark.parametrize(("make", "words"), OUT_OF_RANGE, ids=[words for _, words in OUT_OF_RANGE])
+def test_values_that_do_not_fit_are_named_with_their_range(make, words):
+    with pytest.raises(UsageError, match=re.escape(words)):
+        make()
+
+
+def test_the_ends_of_every_range_fit():
+    positions = [cp.Position(0, -32768, 32767, -128), cp.Position(65535, 32767, -32768, 127)]
+    payload = cp.unpack(cp.gps_frame(positions)).payload
+    assert payload[:8] == bytes([0, 0, 0, 0x80, 0xFF, 0x7F, 0x80, 0])
+    assert payload[8:16] == bytes([0xFF, 0xFF, 0xFF, 0x7F, 0, 0x80, 0x7F, 0])
+    packet = cp.calibration(CalibrationMode.STRAIGHT, uid=65535, straight_left=255)
+    assert cp.unpack(packet).payload[:7] == bytes([4, 255, 255, 0, 0, 255, 0])

@@ -17,7 +17,7 @@ def one(low, high, low_table=LOW_GAIN_EXAMPLE, high_table=HIGH_GAIN_EXAMPLE):
 
 
 def restated(low, high, low_table, high_table):
-    """5.2 in words of one reading at a time."""
+    """5.2 in floating point, one reading at a time."""
 
     def gap(reading, table, beyond):
         if reading > table[0]:
@@ -30,8 +30,7 @@ def restated(low, high, low_table, high_table):
                 return beyond
         if table[i - 1] == table[i]:
             return None
-        share = (table[i - 1] - reading) / (table[i - 1] - table[i])
-        return int(5 * (i - 1) + 5 * share) % 256
+        return int(5.0 * (i - 1) + 5.0 * (table[i - 1] - reading) / (table[i - 1] - table[i])) % 256
 
     by_high = gap(high, high_table, None) if high < 900 else None
     by_low = gap(low, low_table, 90) if high > 700 else None
@@ -74,15 +73,30 @@ def test_every_reading_of_the_example():
         assert estimates[k] == restated(low[k], high[k], LOW_GAIN_EXAMPLE, HIGH_GAIN_EXAMPLE), k
 
 
-@given(
-    st.lists(st.integers(0, 1200), min_size=14, max_size=14),
-    st.lists(st.integers(0, 400), min_size=14, max_size=14),
-    st.integers(0, 1023),
-    st.integers(0, 1023),
-)
+def falling(largest):
+    return st.lists(st.integers(0, largest), min_size=14, max_size=14).map(
+        lambda table: sorted(table, reverse=True)
+    )
+
+
+any_table = st.lists(st.integers(0, 1200) | st.integers(0, 65535), min_size=14, max_size=14)
+reading = st.integers(0, 1023)
+
+
+@given(falling(1200), falling(400), reading, reading)
 def test_any_falling_table(high_table, low_table, high, low):
-    high_table, low_table = sorted(high_table, reverse=True), sorted(low_table, reverse=True)
     assert one(low, high, low_table, high_table) == restated(low, high, low_table, high_table)
+
+
+@given(any_table, any_table, reading, reading)
+def test_any_table_at_all(high_table, low_table, high, low):
+    assert one(low, high, low_table, high_table) == restated(low, high, low_table, high_table)
+
+
+def test_behind_a_rising_end_the_line_goes_the_other_way():
+    table = (1000,) * 12 + (700, 703)
+    assert one(0, 650, table, table) == 33 + 60 - 83
+    assert one(0, 699, table, table) == 33 + 58  # 60 - 1.7, truncated after the subtraction
 
 
 def test_each_robot_reads_its_own_tables():

@@ -98,3 +98,18 @@ def test_what_is_not_a_frame_is_not_read():
 def test_wrong_sizes_are_refused(call):
     with pytest.raises(UsageError):
         call()
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ((bytes(8), 0, 0), "message data has 8 bytes, not 9"),
+        ((bytes(10), 0, 0), "message data has 10 bytes, not 9"),
+        ((bytes(9), 256, 0), "message type 256 is not in 0..255"),
+        ((bytes(9), 0, 0x10000), "message crc 65536 is not in 0..65535"),
+        ((bytes(9), 0, -1), "message crc -1 is not in 0..65535"),
+    ],
+)
+def test_a_message_that_cannot_be_sent_is_refused(fields, words):
+    with pytest.raises(UsageError, match=words):
+        Message(*fields)
