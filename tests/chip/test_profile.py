@@ -328,7 +328,7 @@ def test_the_watchdog_wakes_from_power_down():
 
 
 def test_a_reset_out_of_sleep_starts_anew():
-    a, built = sleeper(
+    _, built = sleeper(
         6, asm.ldi(16, 0x08), asm.sts(asm.WDTCSR, 16), asm.ldi(16, 5), asm.out(asm.SMCR, 16)
     )
     seen = Watched(built, 300_000, starts=[0, MAIN])
