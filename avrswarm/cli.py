@@ -483,13 +483,18 @@ def calibrate_distance(
 ) -> None:
     """Test distance tables with a binary's own estimate_distance, from 33 to 140 mm.
 
+    One robot receives: it hears frames of a sender at each distance, as strong as the scene's model
+    of light makes them, or as --readings says.
+
     FIRMWARE is an ELF file with the symbol estimate_distance, whose return value is taken; without
     that symbol its serial output is, printed as the shipped distance_reporter does, which is also
     the default. Tables come from --eeprom, --tables or --scene, or are those of average robots, and
     their faults are named: not decreasing, saturated, crossing gains, erased, out of the ADC's
     reach, discontinuous where one gain hands over to the other, or not of this robot.
 
-    With --fit new tables are made, proven by running again, and written as EEPROM image and CSV.
+    With --fit new tables are made, proven by running again (with fresh noise; of --readings, with
+    every second one of each distance, which the fit does not get), and written as EEPROM image and
+    CSV.
     Figures, all readings and a picture go to a new folder in runs/, or to --out.
 
     \b
@@ -600,9 +605,10 @@ def calibrate_motors(
     controller, as the real calibration window sends them, and run by emulated robots with the
     scene's motors and surface.
 
-    With --fit values are found by trial, as a person does it with that window, saved by the
-    firmware itself, measured in a new run, and written as EEPROM images and CSV. Figures, paths and
-    a picture go to a new folder in runs/, or to --out.
+    With --fit values from 26 to 90 are found by trial, as a person does it with that window, saved
+    by the firmware itself, measured in a new run, and written as EEPROM images and CSV. A rate that
+    they do not reach is remarked. Figures, paths and a picture go to a new folder in runs/, or to
+    --out.
 
     \b
     Examples:

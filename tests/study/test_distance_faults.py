@@ -112,4 +112,23 @@ def test_gains_that_disagree_where_they_hand_over():
 def test_tables_of_a_stronger_receiver_do_not_fit():
     found = by_readings([round(1.2 * c) for c in LOW], [round(1.2 * c) for c in HIGH])
     assert set(found) == {"misfit"}
-    assert "too long on average" in found["misfit"].text
+    assert "too long at" in found["misfit"].text
+
+
+def test_errors_that_cancel_out_are_found():
+    """Of a table that is tilted estimates are too long here and too short there."""
+    share = np.linspace(0.9, 1.1, 14)
+    found = by_readings(
+        *([round(s * c) for s, c in zip(share, t, strict=True)] for t in (LOW, HIGH))
+    )
+    error = found["misfit"]
+    assert error.distances_mm[-1] > 80
+    assert "mm rms over distance" in error.text
+
+
+def test_high_gain_that_falls_too_early_at_the_far_end():
+    high = [1098, 1088, 1080, 1047, 1014, 960, 930, 850, 777, 690, 640, 600, 560, 520]
+    found = by_readings(LOW, high)
+    assert set(found) == {"misfit"}
+    assert "too short at 9" in found["misfit"].text
+    assert min(found["misfit"].distances_mm) >= 83
