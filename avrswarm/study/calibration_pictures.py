@@ -75,13 +75,12 @@ def _draw_errors(axes: Axes, study: DistanceStudy) -> None:
                 np.array([row[key] for row in rows]) for key in ("distance_mm", "bias_mm")
             )
             axes.plot(distance, bias, color=colour, lw=0.9, alpha=0.9)
+            bounds += list(np.abs(bias[distance <= CALIBRATED_MM[1]]))
         distance, mean, spread = _pooled(outcomes)
-        inside = (distance >= CALIBRATED_MM[0]) & (distance <= CALIBRATED_MM[1])
-        bounds += list(np.abs(mean[inside]) + spread[inside])
         axes.fill_between(distance, mean - spread, mean + spread, color=colour, alpha=0.22, lw=0)
         rms = np.sqrt(np.mean(np.concatenate([_errors(o) for o in outcomes]) ** 2))
         axes.plot([], [], color=colour, lw=1.3, label=f"{label}, rms {rms:.1f} mm")
-    limit = 1.3 * max(bounds)
+    limit = 1.15 * max(bounds)
     axes.set_ylim(-limit, limit)
     axes.axvspan(*CALIBRATED_MM, color="#000000", alpha=0.04, lw=0, zorder=0)
     axes.set_xlabel("true distance (mm)")
@@ -175,23 +174,18 @@ def draw_motors(study: MotorStudy, path: Path) -> None:
             axes.set_aspect("equal", "datalim")
             axes.set_xlabel("x (mm)")
             axes.set_ylabel("y (mm)")
-        for axes in (paths, turns):
-            _show_colours(axes, [(name, colour) for name, colour, _ in rounds])
         _finish_rates(rates, study)
-        _show_colours(rates, [(name, colour) for name, colour, _ in rounds])
         _finish_values(values, study)
         seconds = "straight on" if not study.fitted else "straight on, before and after"
         paths.set_title(f"a  {seconds}", loc="left")
         turns.set_title("b  turning left and right", loc="left")
+        for axes in (paths, turns, rates, values):
+            for name, colour, _ in rounds:
+                axes.plot([], [], "-", color=colour, lw=3, label=f"{name} values")
+            _legend_below(axes, columns=3)
         count = len(study.robots)
         figure.suptitle(f"Motor values of {count} robot{'s' if count > 1 else ''}", fontsize=12)
         _save(figure, path)
-
-
-def _show_colours(axes: Axes, rounds: list[tuple[str, str]]) -> None:
-    for name, colour in rounds:
-        axes.plot([], [], "-", color=colour, lw=3, label=f"{name} values")
-    _legend_below(axes)
 
 
 def _draw_paths(axes: Axes, colour: str, robots: list[Robot]) -> None:
@@ -229,12 +223,12 @@ def _finish_rates(axes: Axes, study: MotorStudy) -> None:
     turn, speed = study.wanted.turn_deg_s, study.wanted.speed_mm_s
     axes.set_xticks(
         range(4),
-        ["turn left", "turn right", "straight on:\nspeed", "straight on:\nturns by itself"],
+        ["turn left", "turn right", "straight on:\nspeed", "straight on:\nturns"],
     )
     axes.set_ylabel("in relation to wanted")
     axes.set_title(f"c  rates; 1 is {turn:g} °/s, {speed:g} mm/s; band of ±5 %", loc="left")
-    text = f"1: straight\n±0.1: {turn / 10:.3g} °/s\nto left, right"
-    axes.text(0.99, 0.98, text, color=QUIET, ha="right", va="top", transform=axes.transAxes)
+    text = f"turns: 1 is straight,\n1.1 is {turn / 10:.3g} °/s to the left"
+    axes.plot([], [], " ", label=text)
 
 
 def _draw_values(axes: Axes, colour: str, robots: list[Robot]) -> None:
@@ -253,11 +247,10 @@ def _finish_values(axes: Axes, study: MotorStudy) -> None:
     axes.set_xlabel("uid")
     axes.set_ylabel("motor value")
     axes.set_title("d  values", loc="left")
-    _legend_below(axes)
 
 
-def _legend_below(axes: Axes) -> None:
-    axes.legend(loc="upper left", bbox_to_anchor=(-0.05, -0.17), ncols=2, fontsize=8)
+def _legend_below(axes: Axes, columns: int = 2) -> None:
+    axes.legend(loc="upper left", bbox_to_anchor=(-0.05, -0.17), ncols=columns, fontsize=8)
 
 
 def _across(axes: Axes) -> Any:

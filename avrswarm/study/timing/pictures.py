@@ -138,9 +138,12 @@ def _draw_waits(axes: Axes, cases: list[dict[str, Any]]) -> None:
     axes.set_title("delays: mean, least and most")
     if not shown:
         axes.text(0.5, 0.5, "none seen", transform=axes.transAxes, ha="center", color="#777777")
+        axes.set_yticks([])
         return
     axes.axhline(0, color="#777777", lw=0.8)
     axes.set_yscale("symlog", linthresh=0.1)  # a fast clock makes them shorter
+    least = min(row["longer_percent"]["min"] for case in cases for row in case["delays"])
+    axes.set_ylim(bottom=min(1.2 * least, -0.01))
     axes.set_ylabel("longer than nominal (%)")
     _legend_below(axes)
 
@@ -149,9 +152,9 @@ def _draw_ticks(axes: Axes, cases: list[dict[str, Any]]) -> None:
     """Draw how far kilo_ticks runs away; the widest line first, so that all are seen."""
     for number, case in enumerate(cases):
         time_s, error_ms = (np.array(case["tick_error"][name]) for name in ("time_s", "error_ms"))
-        colour, width = COLOURS[number % len(COLOURS)], 2.0 + 2.5 * (len(cases) - 1 - number)
+        colour, width = COLOURS[number % len(COLOURS)], 1.5 + 1.5 * (len(cases) - 1 - number)
         text = f"{case['neighbours']} neighbours"
-        axes.plot(time_s, error_ms, color=colour, lw=width, label=text)
+        axes.plot(time_s, error_ms, color=colour, lw=width, solid_capstyle="butt", label=text)
         clock = f"by the clock alone: {cases[0]['clock_ppm']:+.0f} ppm" if number == 0 else None
         axes.plot(time_s, case["clock_ppm"] / 1000 * time_s, "k--", lw=0.8, zorder=3, label=clock)
     axes.axhline(0, color="#777777", lw=0.8)
