@@ -1,5 +1,6 @@
 """Delays, interrupt load and ticks among neighbours, against counted code and published figures."""
 
+import warnings
 from functools import cache
 
 import pytest
@@ -8,6 +9,7 @@ from avrswarm import load_program
 from avrswarm.study.firmware import open_firmware
 from avrswarm.study.timing.delays import _waits, delay_study
 from avrswarm.study.timing.observe import table_scene, watch_robots
+from avrswarm.study.timing.pictures import draw_delays
 from avrswarm.swarm.simulation import Simulation
 
 # Hardware reference 4.4, for the public library with random data: % of time in interrupts,
@@ -109,3 +111,27 @@ def test_a_program_without_the_name():
     assert {row["nominal_is"] for row in case["delays"]} == {"counted"}
     assert case["load"]["percent"] == pytest.approx(cases()[0]["load"]["percent"], rel=0.1)
     assert case["ticks"] is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        waits, _, ticks = draw_delays(found).axes
+    labels = [text.get_text() for text in waits.get_legend().get_texts()]
+    assert all("busy wait at" in label and "ms counted" in label for label in labels)
+    drawn = ticks.get_lines()[0].get_ydata()
+    assert list(drawn) == case["tick_error"]["error_ms"]
+
+
+def test_delays_that_are_shorter_than_asked_are_drawn():
+    """A clock that is fast makes them so; the whole range of what was seen is in the picture."""
+    waits = draw_delays({"cases": [faster(case) for case in cases().values()]}).axes[0]
+    low, high = waits.get_ylim()
+    assert low < -2 < 40 < high
+    assert waits.get_yscale() == "symlog"
+
+
+def faster(case):
+    """The same with waits that took 3 % less."""
+    rows = [
+        {**row, "longer_percent": {k: row["longer_percent"][k] - 3 for k in ("min", "mean", "max")}}
+        for row in case["delays"]
+    ]
+    return {**case, "delays": rows}
