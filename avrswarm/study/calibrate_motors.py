@@ -29,9 +29,10 @@ from rich.table import Table
 from avrswarm.errors import ProgramError
 from avrswarm.program.hexfile import write_hex
 from avrswarm.robot.eeprom_map import EepromMap
-from avrswarm.scene import Scene, find_firmware, read_scene, scene_of
+from avrswarm.scene import Scene, read_scene, scene_of
 from avrswarm.scene.columns import read_columns
 from avrswarm.scene.model import Command
+from avrswarm.study.firmware import firmware_path
 from avrswarm.swarm.simulation import Simulation
 
 TABLE_2_2 = Path(__file__).with_name("thesis_table_2_2.csv")
@@ -401,7 +402,7 @@ def gather_scene(
     if scene is not None:
         given = read_scene(scene)
         content = given.model_dump(mode="json", include={"world", "spread", "motion", "scene"})
-    binary = str(find_firmware(firmware, Path()))
+    binary = str(firmware_path(firmware).resolve())
     columns = math.ceil(math.sqrt(len(robots)))
     content["robots"] = [
         {

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from avrswarm.chip.vectors import Vector
-from avrswarm.errors import ProgramError
+from avrswarm.errors import ProgramError, SceneError, UsageError
 from avrswarm.isa.disassemble import disassemble_word
 from avrswarm.program import (
     Kind,
@@ -33,16 +33,24 @@ _ELF_MAGIC = b"\x7fELF"
 _CODE_LETTERS = "tT"
 
 
+def firmware_path(name: str) -> Path:
+    """Return the file that a command line means: a path, or the bare name of a shipped firmware."""
+    path = Path(name)
+    if path.suffix or len(path.parts) > 1 or path.exists():
+        return path
+    try:
+        return find_firmware(name, Path())
+    except SceneError as error:
+        raise UsageError(f"'{name}': {error}") from None
+
+
 def open_firmware(name: str, symbols: str | None = None) -> Program:
     """Load a firmware file, or a shipped one by its bare name.
 
     Names of a .hex come from the ELF file beside it, or from ``symbols``: an ELF file or what
     avr-nm prints.
     """
-    path = Path(name)
-    if not path.suffix and len(path.parts) == 1 and not path.exists():
-        path = find_firmware(name, Path())
-    program = load_program(path)
+    program = load_program(firmware_path(name))
     if symbols is not None:
         return _with_names(program, Path(symbols))
     return with_debug_information(program)

@@ -416,6 +416,7 @@ def test_errors_have_their_codes(tmp_path, capfd):
         (["--eeprom", str(tmp_path / "none.hex")], 3),
         (["--tables", str(tmp_path / "none.csv")], 3),
         (["gradient"], 3),
+        (["gradeint"], 2),
         ([str(Path("none.elf"))], 3),
     ):
         with pytest.raises(SystemExit) as caught:

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from avrswarm import Simulation
 from avrswarm.cli import cli
-from avrswarm.errors import ProgramError, UsageError
+from avrswarm.errors import AvrSwarmError, ProgramError, UsageError
 from avrswarm.program import load_eeprom
 from avrswarm.robot.eeprom_map import EepromMap
 from avrswarm.scene.model import Command
@@ -124,6 +124,14 @@ def test_one_side_stronger_veers():
 def test_values_that_wear_motors_out():
     robot = Robot(1, MotorValues(95, 70, 60, 60))
     assert remarks(robot, Wanted()) == ["turn_left above 90, which wears motors out"]
+
+
+def test_firmware_that_is_not_there():
+    robots = [Robot(1, MotorValues(73, 68, 65, 62))]
+    with pytest.raises(UsageError, match="'mvoe': no shipped firmware has this name"):
+        gather_scene(robots, firmware="mvoe")
+    with pytest.raises(AvrSwarmError, match=r"mvoe\.hex"):
+        gather_scene(robots, firmware="mvoe.hex")
 
 
 def test_firmware_that_does_not_obey():

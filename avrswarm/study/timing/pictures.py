@@ -142,8 +142,8 @@ def _draw_waits(axes: Axes, cases: list[dict[str, Any]]) -> None:
         return
     axes.axhline(0, color="#777777", lw=0.8)
     axes.set_yscale("symlog", linthresh=0.1)  # a fast clock makes them shorter
-    least = min(row["longer_percent"]["min"] for case in cases for row in case["delays"])
-    axes.set_ylim(bottom=min(1.2 * least, -0.01))
+    shortest = min(row["longer_percent"]["min"] for case in cases for row in case["delays"])
+    axes.set_ylim(bottom=min(1.2 * shortest, -0.01))
     axes.set_ylabel("longer than nominal (%)")
     _legend_below(axes)
 
