@@ -27,6 +27,7 @@ DISAGREEMENT_MM = 3.0
 BIAS_MM, BIAS_RMS_MM = 5.0, 3.0
 """Estimates may be this wrong at one distance, on average, and over all distances, before the table
 is said to be another robot's."""
+NOISE_DEVIATIONS = 3
 LEAST_READINGS = 5
 
 Tables = tuple[tuple[int, ...], tuple[int, ...]]
@@ -112,19 +113,23 @@ def examine_readings(
 def _misfit(distance_mm: Floats, estimate_mm: Integers) -> list[Finding]:
     """Look at mean errors of readings from about the same distance.
 
-    So what is too long here and too short there does not cancel out.
+    So what is too long here and too short there does not cancel out. Some standard errors of each
+    mean are left to noise.
     """
     order = np.argsort(distance_mm, kind="stable")
     groups = np.array_split(order, min(len(order) // LEAST_READINGS, TABLE_POINTS))
     place = np.array([distance_mm[group].mean() for group in groups])
-    bias = np.array([(estimate_mm[group] - distance_mm[group]).mean() for group in groups])
-    worst = int(np.abs(bias).argmax())
-    rms = float(np.sqrt(np.mean(bias**2)))
-    if abs(bias[worst]) <= BIAS_MM and rms <= BIAS_RMS_MM:
+    errors = [estimate_mm[group] - distance_mm[group] for group in groups]
+    bias = np.array([error.mean() for error in errors])
+    noise = np.array([error.std() / np.sqrt(len(error)) for error in errors])
+    certain = np.maximum(np.abs(bias) - NOISE_DEVIATIONS * noise, 0.0)
+    worst = int(certain.argmax())
+    if certain[worst] <= BIAS_MM and np.sqrt(np.mean(certain**2)) <= BIAS_RMS_MM:
         return []
+    rms = float(np.sqrt(np.mean(bias**2)))
     longer = "long" if bias[worst] > 0 else "short"
     nearest = np.round((place - CONTACT_MM) / STEP_MM).astype(int)
-    wrong = np.abs(bias) > min(BIAS_MM, rms)
+    wrong = certain > min(BIAS_MM, rms)
     text = (
         f"estimates are {abs(bias[worst]):.1f} mm too {longer} at {place[worst]:.0f} mm on average,"
         f" and off by {rms:.1f} mm rms over distance: the tables do not belong to this robot and"

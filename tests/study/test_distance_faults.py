@@ -126,6 +126,17 @@ def test_errors_that_cancel_out_are_found():
     assert "mm rms over distance" in error.text
 
 
+def test_noise_is_no_misfit():
+    """Errors of 8 mm, three readings at each distance: right on average."""
+    distance = np.repeat(np.arange(33.0, 99.0, 2.0), 3)
+    noise = np.random.Generator(np.random.PCG64(3)).normal(0, 8, len(distance))
+    nothing = np.zeros(len(distance), int)
+    tables = (tuple(LOW), tuple(HIGH))
+    assert examine_readings(tables, distance, nothing, nothing, distance + noise) == []
+    found = examine_readings(tables, distance, nothing, nothing, distance + noise + 15)
+    assert [one.kind for one in found] == ["misfit"]
+
+
 def test_high_gain_that_falls_too_early_at_the_far_end():
     high = [1098, 1088, 1080, 1047, 1014, 960, 930, 850, 777, 690, 640, 600, 560, 520]
     found = by_readings(LOW, high)
