@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
+from click.core import ParameterSource
 
 from avrswarm import __version__
 from avrswarm.errors import AvrSwarmError, ChipFault, RecordError
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 DEFAULT_MAX_CYCLES = 80_000_000  # ten seconds of an 8 MHz chip
 SHOWN_FAULTS = 8
 SHOWN_BYTES = 200
-MOST_NEIGHBOURS = 30  # who hear each other at 300 mm when they stand close together
+MOST_NEIGHBOURS = 40  # who hear each other at 300 mm when they stand close together
 SRAM_START = 0x100
 EXIT_INTERNAL = 70
 EXIT_INTERRUPTED = 130
@@ -53,6 +54,13 @@ _SET = click.option(
     multiple=True,
     metavar="KEY=VALUE",
     help="Change a key of the scene, such as motion.speed_mm_s=8; may be given often.",
+)
+
+
+_SYMBOLS = click.option(
+    "--symbols",
+    metavar="FILE",
+    help="Names for a .hex: its ELF, or what avr-nm prints. Default: the ELF beside it.",
 )
 
 
@@ -272,17 +280,17 @@ def info(firmware: str, as_json: bool) -> None:
 def variables(firmware: str, as_json: bool) -> None:
     """List the variables of a firmware with their C types: what scenes and scripts can watch.
 
-    FIRMWARE is an ELF file with debug information, or a .hex file with that ELF file beside it. The
+    FIRMWARE is an ELF file with debug information, a .hex file with that ELF file beside it, or the
+    name of a shipped firmware. The
     names go into [record] watch of a scene, or into simulation.robots[0].vars["name"] in Python.
 
     \b
     Example:
       avrswarm vars firmware.elf
     """
-    from avrswarm.program import load_program, with_debug_information
-    from avrswarm.study.firmware import describe_variables
+    from avrswarm.study.firmware import describe_variables, open_firmware
 
-    found = describe_variables(with_debug_information(load_program(firmware)))
+    found = describe_variables(open_firmware(firmware))
     click.echo(json.dumps({"variables": found}) if as_json else _variables_text(found))
 
 
@@ -400,6 +408,7 @@ def calibrate() -> None:
 
 @calibrate.command("distance")
 @click.argument("firmware", type=click.Path(), required=False)
+@_SYMBOLS
 @click.option(
     "--eeprom",
     "eeproms",
@@ -456,6 +465,7 @@ def calibrate() -> None:
 @_JSON
 def calibrate_distance(
     firmware: str | None,
+    symbols: str | None,
     eeproms: tuple[Path, ...],
     tables: Path | None,
     scene: str | None,
@@ -473,13 +483,18 @@ def calibrate_distance(
 ) -> None:
     """Test distance tables with a binary's own estimate_distance, from 33 to 140 mm.
 
+    One robot receives: it hears frames of a sender at each distance, as strong as the scene's model
+    of light makes them, or as --readings says.
+
     FIRMWARE is an ELF file with the symbol estimate_distance, whose return value is taken; without
     that symbol its serial output is, printed as the shipped distance_reporter does, which is also
     the default. Tables come from --eeprom, --tables or --scene, or are those of average robots, and
     their faults are named: not decreasing, saturated, crossing gains, erased, out of the ADC's
     reach, discontinuous where one gain hands over to the other, or not of this robot.
 
-    With --fit new tables are made, proven by running again, and written as EEPROM image and CSV.
+    With --fit new tables are made, proven by running again (with fresh noise; of --readings, with
+    every second one of each distance, which the fit does not get), and written as EEPROM image and
+    CSV.
     Figures, all readings and a picture go to a new folder in runs/, or to --out.
 
     \b
@@ -487,16 +502,14 @@ def calibrate_distance(
       avrswarm calibrate distance --scene orbit
       avrswarm calibrate distance my.elf --eeprom robot7.hex --readings measured.csv --fit
     """
-    from avrswarm.program import load_program, with_debug_information
     from avrswarm.record.run_folder import make_folder
     from avrswarm.robot.messages import Message
-    from avrswarm.scene.shipped import find_firmware
     from avrswarm.study import calibrate_distance as study
+    from avrswarm.study.firmware import open_firmware
 
     if sum(bool(given) for given in (eeproms, tables, scene)) > 1:
         raise click.UsageError("--eeprom, --tables and --scene exclude each other")
-    binary = find_firmware(firmware or "distance_reporter", Path())
-    program = with_debug_information(load_program(binary))
+    program = open_firmware(firmware or "distance_reporter", symbols)
     message = Message.make(message_type, _bytes_of(data)) if data else None
     world, subjects = study.gather(
         eeproms=eeproms,
@@ -592,9 +605,10 @@ def calibrate_motors(
     controller, as the real calibration window sends them, and run by emulated robots with the
     scene's motors and surface.
 
-    With --fit values are found by trial, as a person does it with that window, saved by the
-    firmware itself, measured in a new run, and written as EEPROM images and CSV. Figures, paths and
-    a picture go to a new folder in runs/, or to --out.
+    With --fit values from 26 to 90 are found by trial, as a person does it with that window, saved
+    by the firmware itself, measured in a new run, and written as EEPROM images and CSV. A rate that
+    they do not reach is remarked. Figures, paths and a picture go to a new folder in runs/, or to
+    --out.
 
     \b
     Examples:
@@ -644,7 +658,7 @@ def calibrate_motors(
 @click.option("--bare", is_flag=True, help="A chip without a board, even for Kilobot firmware.")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), metavar="N", help="Another seed.")
 @_SET
-@click.option("--symbols", metavar="FILE", help="Names for a .hex: its ELF, or what avr-nm prints.")
+@_SYMBOLS
 @click.option(
     "--between",
     nargs=2,
@@ -652,16 +666,43 @@ def calibrate_motors(
     help="Cycles from A to B: symbols, addresses, or pin edges such as PB0+ and PD5-.",
 )
 @click.option("--delay", is_flag=True, help="Delays, interrupt load and ticks among neighbours.")
-@click.option("--neighbours", default="0,5,10,20", show_default=True, metavar="K,...")
+@click.option(
+    "--neighbours",
+    default="0,5,10,20",
+    show_default=True,
+    metavar="K,...",
+    help="With --delay: how many, up to 40.",
+)
 @click.option("--sync", is_flag=True, help="Clocks, message times and time handed on along a line.")
-@click.option("--hops", type=click.IntRange(1, 60), default=10, show_default=True)
-@click.option("--lines", type=click.IntRange(1, 1000), default=8, show_default=True)
+@click.option(
+    "--hops",
+    type=click.IntRange(1, 60),
+    default=10,
+    show_default=True,
+    help="With --sync: length of a line.",
+)
+@click.option(
+    "--lines",
+    type=click.IntRange(1, 1000),
+    default=8,
+    show_default=True,
+    help="With --sync: how many lines, with other clocks each.",
+)
 @click.option("--vcd", metavar="FILE", help="Write waveforms of the watched robots.")
-@click.option("--pins", metavar="PB0,...", default="", help="Pins to show there.")
-@click.option("--top", type=click.IntRange(min=1), default=12, show_default=True, metavar="N")
+@click.option("--pins", metavar="PB0,...", default="", help="With --vcd: pins to show there.")
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    default=12,
+    show_default=True,
+    metavar="N",
+    help="Rows of printed tables.",
+)
 @click.option("--out", metavar="DIR", type=click.Path(), help="A new or empty folder for files.")
 @_JSON
+@click.pass_context
 def timing(
+    context: click.Context,
     firmware: str,
     seconds: float | None,
     skip_s: float | None,
@@ -703,11 +744,10 @@ def timing(
     """
     from rich.console import Console
 
+    from avrswarm.study.firmware import open_firmware
     from avrswarm.study.timing import report
-    from avrswarm.study.timing.names import open_firmware
 
-    if sum((delay, sync, bool(between or scene or vcd))) > 1:
-        raise click.UsageError("--delay, --sync, and --scene, --between, --vcd exclude each other")
+    _check_together(context)
     wanted = report.Wanted(
         open_firmware(firmware, symbols),
         seconds=seconds or (5.0 if delay else 10.0 if sync else 2.0),
@@ -829,6 +869,38 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         )
         code = EXIT_INTERNAL
     sys.exit(code)
+
+
+_PROFILE_ONLY = ("skip", "scene", "robot", "bare", "set", "between", "vcd", "pins", "top")
+_EXCLUDED = {
+    "delay": ("sync", *_PROFILE_ONLY),
+    "sync": _PROFILE_ONLY,
+    "scene": ("bare",),
+}
+_NEEDED = {
+    "robot": "scene",
+    "set": "scene",
+    "pins": "vcd",
+    "neighbours": "delay",
+    "hops": "sync",
+    "lines": "sync",
+}
+
+
+def _check_together(context: click.Context) -> None:
+    """Refuse options of ``timing`` that would be ignored beside, or without, others."""
+    given = {
+        option.opts[-1].removeprefix("--")
+        for option in context.command.params
+        if context.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE
+    }
+    for one, others in _EXCLUDED.items():
+        for other in others:
+            if {one, other} <= given:
+                raise click.UsageError(f"--{one} and --{other} exclude each other")
+    for one, other in _NEEDED.items():
+        if one in given and other not in given:
+            raise click.UsageError(f"--{one} goes with --{other}: give both, or none")
 
 
 def _counts(text: str, option: str) -> list[int]:

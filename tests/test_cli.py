@@ -321,6 +321,6 @@ def test_vars(tmp_path, capfd):
 
 def test_vars_without_debug_information(loop, capfd):
     code, output, messages = run("vars", loop, capfd=capfd)
-    assert code == 2
+    assert code == 3
     assert output == ""
     assert "no debug information in it; give an .elf file" in messages

@@ -9,7 +9,8 @@ A function is known by the word address that it was entered at. Its time begins 
 instruction and ends with its return; the call itself is the caller's. Interrupts are kept apart:
 their time, from the boundary at which the CPU turned to them to the end of RETI, counts for no
 function that they interrupted. A jump to the start of another function is a call that returns
-together with its caller.
+together with its caller. Where watching begins in the middle of a program, the function at hand
+is the bottom of the stack, and the one that it returns to is so after it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from avrswarm.chip import sleep
 from avrswarm.chip.core import Stop, run
 from avrswarm.chip.interrupts import INTERRUPT_ENTRY_CYCLES
 from avrswarm.chip.registers import SPH, SPL
@@ -48,6 +50,7 @@ class Kind(IntEnum):
     CALL = 1
     INTERRUPT = 2
     JUMP = 3  # jumped to: returns together with its caller
+    UNDER_WAY = 4  # it ran when watching began, or called what did
 
 
 class Frame(IntEnum):
@@ -65,8 +68,7 @@ class Frame(IntEnum):
     WAIT = 9  # word address of the branch that closes the counted loop being run
     WAIT_BEGIN = 10
     WAIT_INTERRUPTED = 11
-    NUMBER = 12  # serial number of the call
-    ENTERED = 13  # first instruction at the vector
+    ENTERED = 12  # first instruction at the vector
 
 
 class Call(IntEnum):
@@ -84,7 +86,7 @@ class Call(IntEnum):
     DEPTH = 9
     ARGUMENT = 10
     FINISHED = 11
-    NUMBER = 12
+    OUTERMOST = 12  # the function was not running already: 0 for what recursion adds
 
 
 class Served(IntEnum):
@@ -105,8 +107,9 @@ class Blackout(IntEnum):
 
     BEGIN = 0
     END = 1
-    PLACE = 2  # word address of the instruction that switched them off
+    PLACE = 2  # word address of the instruction that switched them off; NOBODY: a reset
     VECTOR = 3  # the interrupt whose entry did; 0 = an instruction or reset
+    FINISHED = 4
 
 
 class Wait(IntEnum):
@@ -129,14 +132,13 @@ class Count(IntEnum):
     PASSES = 4
     EDGES = 5
     DEPTH = 6
-    NUMBER = 7
-    OFF_SINCE = 8  # NOBODY while interrupts are on
-    OFF_PLACE = 9
-    OFF_VECTOR = 10
-    ASLEEP = 11  # cycles
-    TOO_DEEP = 12  # calls that found no room on the shadow stack
-    OBSERVED = 13  # cycles
-    INSTRUCTIONS = 14
+    OFF_SINCE = 7  # NOBODY while interrupts are on
+    OFF_PLACE = 8
+    OFF_VECTOR = 9
+    ASLEEP = 10  # cycles, waking included
+    TOO_DEEP = 11  # calls that found no room on the shadow stack
+    OBSERVED = 12  # cycles
+    INSTRUCTIONS = 13
 
 
 class Ledger(NamedTuple):
@@ -217,10 +219,19 @@ def _push(ledger: Ledger, c: ChipRow, kind: int, sp: int, site: int, begin: int)
     frame[Frame.ARGUMENT] = (int(c.memory[24]) & 0xFF) | (int(c.memory[25]) & 0xFF) << 8
     frame[Frame.RAISED] = NOBODY
     frame[Frame.WAIT] = NOBODY
-    frame[Frame.NUMBER] = ledger.counts[Count.NUMBER]
     frame[Frame.ENTERED] = c.cycle
-    ledger.counts[Count.NUMBER] += 1
     ledger.counts[Count.DEPTH] += 1
+
+
+@kernel
+def _is_outermost(ledger: Ledger, depth: int) -> bool:
+    """Tell whether the function of a frame runs in none below it; an interrupt starts afresh."""
+    function = ledger.stack[depth, Frame.FUNCTION]
+    while depth > 0 and ledger.stack[depth, Frame.KIND] != Kind.INTERRUPT:
+        depth -= 1
+        if ledger.stack[depth, Frame.FUNCTION] == function:
+            return False
+    return True
 
 
 @kernel
@@ -256,7 +267,7 @@ def _pop(ledger: Ledger, now: int, finished: int) -> None:
     row[Call.DEPTH] = depth
     row[Call.ARGUMENT] = frame[Frame.ARGUMENT]
     row[Call.FINISHED] = finished
-    row[Call.NUMBER] = frame[Frame.NUMBER]
+    row[Call.OUTERMOST] = _is_outermost(ledger, depth)
     if is_interrupt and finished:
         row = ledger.served[counts[Count.SERVED]]
         counts[Count.SERVED] += 1
@@ -272,7 +283,7 @@ def _pop(ledger: Ledger, now: int, finished: int) -> None:
 
 @kernel
 def _start_anew(ledger: Ledger, c: ChipRow) -> None:
-    """Begin at the bottom of the stack: at reset, or where observing starts."""
+    """Begin at the bottom of the stack: at reset."""
     while ledger.counts[Count.DEPTH] > 0:
         _pop(ledger, c.cycle, 0)
     _push(ledger, c, Kind.START, 0xFFFF, NOBODY, c.cycle)
@@ -282,13 +293,27 @@ def _start_anew(ledger: Ledger, c: ChipRow) -> None:
 
 
 @kernel
+def _start_in_the_middle(ledger: Ledger, c: ChipRow) -> None:
+    """Begin at the bottom of the stack in the function that is under way."""
+    _push(ledger, c, Kind.UNDER_WAY, _stack_pointer(c), NOBODY, c.cycle)
+    ledger.stack[0, Frame.FUNCTION] = ledger.owner[c.pc]
+
+
+@kernel
 def _return(ledger: Ledger, c: ChipRow) -> None:
     """Close all frames that a return (or whatever moved the stack pointer before it) has left."""
     sp = _stack_pointer(c)
+    from_bottom = True
     while ledger.counts[Count.DEPTH] > 1:
-        if ledger.stack[ledger.counts[Count.DEPTH] - 1, Frame.SP] >= sp:
+        top = ledger.stack[ledger.counts[Count.DEPTH] - 1]
+        if top[Frame.SP] >= sp:
             return
+        from_bottom = top[Frame.KIND] == Kind.JUMP  # it returns together with what is below
         _pop(ledger, c.cycle, 1)
+    bottom = ledger.stack[0]
+    if from_bottom and bottom[Frame.KIND] == Kind.UNDER_WAY and bottom[Frame.SP] < sp:
+        _pop(ledger, c.cycle, 0)
+        _start_in_the_middle(ledger, c)
 
 
 @kernel
@@ -299,10 +324,8 @@ def _arrive(ledger: Ledger, c: ChipRow, site: int) -> None:
     if frame[Frame.KIND] == Kind.INTERRUPT and frame[Frame.FUNCTION] == site:
         frame[Frame.FUNCTION] = c.pc  # the vector's jump to the handler
         return
-    if frame[Frame.KIND] == Kind.START and frame[Frame.FUNCTION] != NOBODY:
+    if frame[Frame.KIND] == Kind.START:
         _start_anew_at(ledger, c)
-    elif frame[Frame.KIND] == Kind.START:  # a function that was under way when watching began
-        _push(ledger, c, Kind.JUMP, _stack_pointer(c), site, c.cycle)
     elif not _go_back_to(ledger, c, c.pc):
         _push(ledger, c, Kind.JUMP, frame[Frame.SP], site, c.cycle)
 
@@ -376,13 +399,20 @@ def _note_blackout(
         counts[Count.OFF_PLACE] = place
         counts[Count.OFF_VECTOR] = vector
     elif c.sreg & ~before & _I_FLAG and counts[Count.OFF_SINCE] != NOBODY:
-        row = ledger.blackouts[counts[Count.BLACKOUTS]]
-        counts[Count.BLACKOUTS] += 1
-        row[Blackout.BEGIN] = counts[Count.OFF_SINCE]
-        row[Blackout.END] = c.cycle
-        row[Blackout.PLACE] = counts[Count.OFF_PLACE]
-        row[Blackout.VECTOR] = counts[Count.OFF_VECTOR]
-        counts[Count.OFF_SINCE] = NOBODY
+        _end_blackout(ledger, c.cycle, 1)
+
+
+@kernel
+def _end_blackout(ledger: Ledger, now: int, finished: int) -> None:
+    counts = ledger.counts
+    row = ledger.blackouts[counts[Count.BLACKOUTS]]
+    counts[Count.BLACKOUTS] += 1
+    row[Blackout.BEGIN] = counts[Count.OFF_SINCE]
+    row[Blackout.END] = now
+    row[Blackout.PLACE] = counts[Count.OFF_PLACE]
+    row[Blackout.VECTOR] = counts[Count.OFF_VECTOR]
+    row[Blackout.FINISHED] = finished
+    counts[Count.OFF_SINCE] = NOBODY
 
 
 # ---- busy waits ----------------------------------------------------------------------------------
@@ -419,6 +449,9 @@ def _wait(ledger: Ledger, c: ChipRow, word: int, place: int, begin: int) -> None
 @kernel
 def _follow(ledger: Ledger, c: ChipRow, word: int, place: int, begin: int) -> None:
     """Bring the shadow stack up to date after the instruction at ``place``."""
+    if c.pc == c.reset_vector:
+        _start_anew(ledger, c)
+        return
     match word & 0xFF:
         case Op.CALL | Op.RCALL | Op.ICALL:
             if c.pc != (place + 1) & PC_MASK:  # `rcall .+0` only makes room on the stack
@@ -430,12 +463,14 @@ def _follow(ledger: Ledger, c: ChipRow, word: int, place: int, begin: int) -> No
         case _:
             top = ledger.stack[ledger.counts[Count.DEPTH] - 1]
             if ledger.owner[c.pc] == c.pc:
-                if c.pc == c.reset_vector:
-                    _start_anew(ledger, c)
-                elif top[Frame.FUNCTION] != c.pc:
+                if top[Frame.FUNCTION] != c.pc:
                     _arrive(ledger, c, place)
-            elif top[Frame.KIND] == Kind.JUMP and ledger.owner[c.pc] != ledger.owner[place]:
-                _go_back_to(ledger, c, ledger.owner[c.pc])
+            elif ledger.owner[c.pc] != ledger.owner[place]:
+                if top[Frame.KIND] == Kind.JUMP:
+                    _go_back_to(ledger, c, ledger.owner[c.pc])
+                elif top[Frame.KIND] == Kind.UNDER_WAY:  # it was jumped to, before watching began
+                    _pop(ledger, c.cycle, 0)
+                    _start_in_the_middle(ledger, c)
 
 
 @kernel
@@ -457,7 +492,7 @@ def _observe_step(
     stop: int,
     ledger: Ledger,
 ) -> int:
-    """Let one instruction, or one interrupt's entry, happen and write it down."""
+    """Let one instruction, interrupt's entry, reset, or stretch of sleep happen; write it down."""
     counts = ledger.counts
     _let_events_happen(ledger, c, tape, c.cycle)
     begin, place, status, sp = c.cycle, c.pc, c.sreg, _stack_pointer(c)
@@ -465,18 +500,21 @@ def _observe_step(
     slept, resetting = c.asleep, c.reset_cause
     word = int(code[place]) & 0xFFFFFFFF
     until = begin + 1
-    if slept:
-        until = min(max(until, event + 1), stop)
+    if resetting:
+        until = begin  # nothing but the reset
+    elif slept and not (status & _I_FLAG and before & sleep.wakes(c)):
+        until = min(max(until, event + 1), stop)  # asleep as long as nothing happens
     reason = run(c, flash, code, blocks, tape, scratch, until)
     _drain_log(ledger, c)
     if reason != Stop.CYCLES:
         return reason
     _raise(ledger, c.requests & ~before, min(event, c.cycle))
-    if resetting:
-        _start_anew(ledger, c)
-        return reason
     if slept:
         counts[Count.ASLEEP] += c.cycle - begin
+    if resetting or (slept and c.pc != place):
+        _start_anew(ledger, c)
+        _note_blackout(ledger, c, status, NOBODY, 0, begin)
+    if resetting or slept:
         return reason
     is_entry = (
         status & ~c.sreg & _I_FLAG != 0
@@ -532,9 +570,11 @@ def observe(
     c.suspended = 0
     rewind_tape(c, tape)
     if ledger.counts[Count.DEPTH] == 0:
-        _start_anew(ledger, c)
-        if c.pc != c.reset_vector:
-            ledger.stack[0, Frame.FUNCTION] = NOBODY  # who called what is under way is not known
+        if c.pc == c.reset_vector:
+            _start_anew(ledger, c)
+        else:
+            _start_in_the_middle(ledger, c)
+            _raise(ledger, c.requests, c.cycle)
         if not c.sreg & _I_FLAG:
             ledger.counts[Count.OFF_SINCE] = c.cycle
             ledger.counts[Count.OFF_PLACE] = c.pc
@@ -556,6 +596,8 @@ def observe(
 
 @entry
 def finish(ledger: Ledger, cycle: int) -> None:
-    """Close all frames that are still open; they are listed as not finished."""
+    """Close what is still open, calls and interrupts off; it is listed as not finished."""
     while ledger.counts[Count.DEPTH] > 0:
         _pop(ledger, cycle, 0)
+    if ledger.counts[Count.OFF_SINCE] != NOBODY:
+        _end_blackout(ledger, cycle, 0)

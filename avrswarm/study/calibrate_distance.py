@@ -1,10 +1,11 @@
 """Are the distance tables right? Messages from known distances, and what a binary makes of them.
 
-A sender stands at each distance in turn. How strong its messages are there is the scene's model of
-light (curve, gains of the robots, noise of messages and of the ADC), or comes from readings that
-were measured on real robots. What the messages become is up to the binary: it receives them and
-estimates (`listening_chip`). Tables are examined by name (`distance_faults`), and new ones are made
-from readings (`distance_fit`) and proven by running again, with fresh noise.
+One robot receives; it hears frames of a sender that stands at each distance in turn. How strong
+they are there is the scene's model of light (curve, gains of the robots, noise of messages and of
+the ADC), or comes from readings that were measured on real robots. What the messages become is up
+to the binary: it receives them and estimates (`listening_chip`). Tables are examined by name
+(`distance_faults`), and new ones are made from readings (`distance_fit`) and proven by running
+again, with fresh noise, or with measured readings that were held out of the fit.
 
 The sender is its light: frames to the cycle of an 8 MHz robot. A test holds readings and estimates
 against pairs of robots in a `Simulation`: they are the same to the count.
@@ -15,6 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +26,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from rich.table import Table
 
-from avrswarm.errors import ProgramError, UsageError
+from avrswarm.errors import AvrSwarmError, ProgramError, UsageError
 from avrswarm.program import Program, load_eeprom
 from avrswarm.program.hexfile import write_hex
 from avrswarm.randomness import Stream, draw_gaussian, draw_uniform
@@ -65,6 +67,12 @@ class Readings(NamedTuple):
     low: Integers
     high: Integers
     arrives: NDArray[np.bool_]
+
+    def where(self, chosen: NDArray[np.bool_]) -> Readings:
+        """Return some of them."""
+        return Readings(
+            self.distance_mm[chosen], self.low[chosen], self.high[chosen], self.arrives[chosen]
+        )
 
 
 @dataclass(frozen=True)
@@ -108,6 +116,14 @@ class Subject:
         return replace(self, eeprom=fields.pack(self.eeprom))
 
 
+class Proof(StrEnum):
+    """What a fitted table was put to the test with."""
+
+    FRESH = "fresh noise"
+    HELD_OUT = "readings held out of the fit"
+    SAME = "the readings it was fitted to: not an independent proof"
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What one robot made of all messages; arrays have one entry per message."""
@@ -119,6 +135,7 @@ class Outcome:
     high: Integers
     estimate_mm: Integers
     findings: list[Finding]
+    proof: Proof | None = None  # of fitted tables
 
     @property
     def error_mm(self) -> Floats:
@@ -196,6 +213,7 @@ class DistanceStudy:
             "fitted": [
                 {
                     **_described(outcome),
+                    "proof": outcome.proof,
                     "low_gain": list(outcome.subject.tables[0]),
                     "high_gain": list(outcome.subject.tables[1]),
                 }
@@ -407,7 +425,8 @@ def study_distances(
         Is told what is being done.
     """
     sent = message or Message.make(MessageType.NORMAL, SENDER_UID.to_bytes(2, "little"))
-    distances = np.repeat(np.arange(FIRST_MM, LAST_MM + 1e-9, step_mm), messages)
+    places = np.append(np.arange(FIRST_MM, LAST_MM - 1e-9, step_mm), LAST_MM)
+    distances = np.repeat(places, messages)
     outcomes, fitted = [], []
     method = Method.SYMBOL
     for number, subject in enumerate(subjects):
@@ -415,10 +434,16 @@ def study_distances(
         outcome, method = _listen(program, subject, scene, distances, 2 * number, sent)
         outcomes.append(outcome)
         if fit:
-            better = subject.with_tables(_fit(outcome))
+            proof, held_out = Proof.FRESH, np.zeros(len(outcome.estimated), bool)
+            if subject.measured is not None:
+                held_out = _hold_out(subject.measured)
+                proof = Proof.HELD_OUT if held_out.any() else Proof.SAME
+            better = subject.with_tables(_fit(outcome, ~held_out))
+            if subject.measured is not None and held_out.any():
+                better = replace(better, measured=subject.measured.where(held_out))
             progress(f"{subject.name}, new table")
             again, _ = _listen(program, better, scene, distances, 2 * number + 1, sent)
-            fitted.append(again)
+            fitted.append(replace(again, proof=proof))
     return DistanceStudy(program, method, outcomes, fitted)
 
 
@@ -437,7 +462,7 @@ def _listen(
             estimated[number] = True
             low[number], high[number], estimate[number] = told
         elif arrived == LEAST_ARRIVED and not estimated.any():
-            raise UsageError(_never(program, chip.method))
+            raise _never(program, chip.method)
     findings = examine_tables(*subject.tables) + examine_readings(
         subject.tables,
         readings.distance_mm[estimated],
@@ -448,14 +473,14 @@ def _listen(
     return Outcome(subject, readings, estimated, low, high, estimate, findings), chip.method
 
 
-def _never(program: Program, method: Method) -> str:
+def _never(program: Program, method: Method) -> AvrSwarmError:
     if method is Method.SERIAL:
-        return (
+        return ProgramError(
             f"{program.name}: no symbol '{ESTIMATE}', and nothing like 'sender low_gain high_gain"
             " distance_mm' on the serial line; give the .elf file of a program that calls"
             f" {ESTIMATE}, or leave FIRMWARE out to use the shipped distance_reporter"
         )
-    return (
+    return UsageError(
         f"{program.name}: {LEAST_ARRIVED} messages arrived and '{ESTIMATE}' was never called; does"
         " this program measure only certain messages? give --type and --data, or leave FIRMWARE out"
         " to use the shipped distance_reporter"
@@ -503,16 +528,26 @@ def _adc(counts: Floats) -> Integers:
     return np.clip(np.floor(counts), 0, LAST_COUNT).astype(np.int64)
 
 
-def _fit(outcome: Outcome) -> Tables:
-    told = outcome.estimated
+def _hold_out(measured: Readings) -> NDArray[np.bool_]:
+    """Choose every second reading of each distance for the proof; none if one has a single one."""
+    _, which, counts = np.unique(measured.distance_mm, return_inverse=True, return_counts=True)
+    held_out = np.zeros(len(which), bool)
+    if counts.min() > 1:
+        for number in range(len(counts)):
+            held_out[np.flatnonzero(which == number)[1::2]] = True
+    return held_out
+
+
+def _fit(outcome: Outcome, used: NDArray[np.bool_]) -> Tables:
+    told = outcome.estimated & used
     distance = outcome.sent.distance_mm[told]
     try:
         low, high = (
             fit_table(distance, counts[told].astype(np.float64))
             for counts in (outcome.low, outcome.high)
         )
-    except UsageError as error:
-        raise UsageError(f"{outcome.subject.name}: {error}") from None
+    except ProgramError as error:
+        raise ProgramError(f"{outcome.subject.name}: {error}") from None
     return low, high
 
 
@@ -522,11 +557,11 @@ def _fit(outcome: Outcome) -> Tables:
 def report(study: DistanceStudy) -> list[Any]:
     """Return what is printed: a table of robots, one of distances, and what was found."""
     robots = Table(title=f"from {CALIBRATED_MM[0]:.0f} to {CALIBRATED_MM[1]:.0f} mm")
-    robots.add_column("robot")
-    robots.add_column("tables")
-    for title in ("bias mm", "spread mm", "rms mm", "failures %", "range mm"):
-        robots.add_column(title, justify="right")
-    robots.add_column("faults")
+    robots.add_column("robot", overflow="fold")
+    robots.add_column("tables", no_wrap=True)
+    for title in ("bias\nmm", "spread\nmm", "rms\nmm", "failures\n%", "range\nmm"):
+        robots.add_column(title, justify="right", no_wrap=True)
+    robots.add_column("faults", overflow="fold", min_width=16)
     for number, outcome in enumerate(study.outcomes):
         rounds = [("given", outcome)]
         if study.fitted:
@@ -544,6 +579,9 @@ def report(study: DistanceStudy) -> list[Any]:
             kind = "fault" if finding.is_fault else "note"
             text = f"{kind}: {finding.kind} ({finding.table}): {finding.text}"
             told.setdefault(text, []).append(outcome.subject.name)
+    for outcome in study.fitted:
+        text = f"fitted tables were proven with {outcome.proof}"
+        told.setdefault(text, []).append(outcome.subject.name)
     lines = [f"{', '.join(names)}: {text}" for text, names in told.items()]
     return [_distance_table(last, "fitted" if study.fitted else "given"), robots, *lines]
 

@@ -6,8 +6,9 @@ one robot at a time under the light. What they do is up to their firmware, and h
 scene's model of motors and surface (`avrswarm.robot.motors`, `avrswarm.world.motion`).
 
 Finding values goes as a person does it: try a value, look how fast the robot turns, take the next;
-then left and right together until it goes straight. SAVE makes the firmware write its EEPROM, and
-that EEPROM is what is kept, and measured once more in a new run.
+then left and right together until it goes straight, with values from 26 to 90, as motors bear
+them. What they cannot reach is remarked, with the nearest that they can. SAVE makes the firmware
+write its EEPROM, and that EEPROM is what is kept, and measured once more in a new run.
 """
 
 from __future__ import annotations
@@ -25,12 +26,13 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from rich.table import Table
 
-from avrswarm.errors import ProgramError, UsageError
+from avrswarm.errors import ProgramError
 from avrswarm.program.hexfile import write_hex
 from avrswarm.robot.eeprom_map import EepromMap
-from avrswarm.scene import Scene, find_firmware, read_scene, scene_of
+from avrswarm.scene import Scene, read_scene, scene_of
 from avrswarm.scene.columns import read_columns
 from avrswarm.scene.model import Command
+from avrswarm.study.firmware import firmware_path
 from avrswarm.swarm.simulation import Simulation
 
 TABLE_2_2 = Path(__file__).with_name("thesis_table_2_2.csv")
@@ -50,8 +52,9 @@ PITCH_MM = 3000.0
 AIM_MM = 1000.0  # the light of a command reaches this far
 LEAST_MM_S, LEAST_DEG_S = 0.3, 0.5
 """A robot that moves less stands still."""
-MOST_DUTY = 90
-"""The library's header says not to run motors above this for long."""
+LEAST_DUTY, MOST_DUTY = 26, 90
+"""Motors need a tenth of the power at all, and the library's header says not to run them above 90
+for long: what is searched (hardware reference 6)."""
 ERASED_DUTY = 255
 LAST_UID = 0xFFFE  # 0xFFFF is an erased one
 FIRST_STEP = 4  # of a search; doubled until the wanted rate lies between two trials
@@ -334,8 +337,8 @@ def _find(
 ) -> Generator[Trial, Motion, int]:
     """Return the value whose figure, which grows with it, comes closest to the target."""
     seen: dict[int, float] = {}
-    slow, fast = -1, 256  # too little, too much
-    value, step = start, FIRST_STEP
+    slow, fast = LEAST_DUTY - 1, MOST_DUTY + 1  # too little, too much
+    value, step = min(max(start, LEAST_DUTY), MOST_DUTY), FIRST_STEP
     while fast - slow > 1:
         seen[value] = figure((yield trial(value)))
         if seen[value] < target:
@@ -356,8 +359,9 @@ def _go_straight(start: MotorValues, wanted: Wanted) -> Generator[Trial, Motion,
     """Return values of both motors: each left one has a right one that goes straight with it."""
     right_of: dict[int, int] = {}
     speed_of: dict[int, float] = {}
-    slow, fast = 0, 256
-    left, step, right = max(start.straight_left, 1), FIRST_STEP, start.straight_right
+    slow, fast = LEAST_DUTY - 1, MOST_DUTY + 1
+    left = min(max(start.straight_left, LEAST_DUTY), MOST_DUTY)
+    step, right = FIRST_STEP, start.straight_right
     while fast - slow > 1:
         right, speed_of[left] = yield from _balance(left, right)
         right_of[left] = right
@@ -405,7 +409,7 @@ def gather_scene(
     if scene is not None:
         given = read_scene(scene)
         content = given.model_dump(mode="json", include={"world", "spread", "motion", "scene"})
-    binary = str(find_firmware(firmware, Path()))
+    binary = str(firmware_path(firmware).resolve())
     columns = math.ceil(math.sqrt(len(robots)))
     content["robots"] = [
         {
@@ -453,7 +457,7 @@ def study_motors(
             kept = EepromMap.unpack(image)
             saved = MotorValues(*(getattr(kept, name) for name in MotorValues._fields))
             if (saved, kept.uid) != (values, robot.uid):
-                raise UsageError(
+                raise ProgramError(
                     f"{scene.robots[0].firmware}: robot {robot.uid} did not save what was found"
                     f" ({tuple(values)}, in EEPROM {tuple(saved)}); does this firmware obey CALIB?"
                 )
@@ -479,7 +483,7 @@ def _measured(
     if not any(motion.speed_mm_s or motion.turn_deg_s for one in motions for motion in one):
         values = {value for robot in robots for value in robot.values}
         if max(values) > scene.motion.dead_duty:
-            raise UsageError(
+            raise ProgramError(
                 f"{scene.robots[0].firmware}: no robot obeyed a CALIB command; firmware for this"
                 " study has to be built with a Kilobot library"
             )
@@ -521,15 +525,25 @@ def remarks(robot: Robot, wanted: Wanted) -> list[str]:
         found.append(f"{', '.join(strong)} above {MOST_DUTY}, which wears motors out")
     for motion in robot.motions:
         name = motion.trial.mode
+        straight = name == "straight"
         if motion.stalled:
             found.append(f"{name} stalls")
-        elif name == "straight":
-            if abs(motion.turn_deg_s) > VEER_DEG_S:
-                side = "left" if motion.turn_deg_s > 0 else "right"
-                found.append(f"veers {side}")
-        elif abs(motion.rate_deg_s / wanted.turn_deg_s - 1) > RATE_TOLERANCE:
-            fast = "fast" if motion.rate_deg_s > wanted.turn_deg_s else "slow"
-            found.append(f"{name} too {fast}")
+        elif straight and abs(motion.turn_deg_s) > VEER_DEG_S:
+            found.append(f"veers {'left' if motion.turn_deg_s > 0 else 'right'}")
+        rate, target, unit = (
+            (motion.speed_mm_s, wanted.speed_mm_s, "mm/s")
+            if straight
+            else (motion.rate_deg_s, wanted.turn_deg_s, "degrees/s")
+        )
+        if abs(rate / target - 1) <= RATE_TOLERANCE:
+            continue
+        if robot.trials:  # all values were open to the search
+            values = "-".join(str(value) for value in motion.trial[1:] if value)
+            found.append(
+                f"not reachable: {name} {target:g} {unit}; nearest is {rate:.1f} with {values}"
+            )
+        elif not motion.stalled:
+            found.append(f"{name} too {'fast' if rate > target else 'slow'}")
     return found
 
 

@@ -24,7 +24,7 @@ LAST_COUNT = 1023
 def draw_distances(study: DistanceStudy, path: Path) -> None:
     """Draw estimates, errors, failures, and readings against tables."""
     with rc_context(STYLE):
-        figure = new_figure(9.0, 7.2)
+        figure = new_figure(9.0, 7.8)
         (estimates, errors), (readings, failures) = figure.subplots(2, 2)
         _draw_estimates(estimates, study)
         _draw_errors(errors, study)
@@ -61,7 +61,7 @@ def _draw_estimates(axes: Axes, study: DistanceStudy) -> None:
     axes.set_xlabel("true distance (mm)")
     axes.set_ylabel("estimate (mm)")
     axes.set_title("a  every message", loc="left")
-    axes.legend(loc="upper left")
+    _legend_below(axes)
 
 
 def _draw_errors(axes: Axes, study: DistanceStudy) -> None:
@@ -71,26 +71,34 @@ def _draw_errors(axes: Axes, study: DistanceStudy) -> None:
     for label, colour, outcomes in _rounds(study):
         for outcome in outcomes:
             rows = [row for row in outcome.by_distance() if row["bias_mm"] is not None]
-            distance, bias, spread = (
-                np.array([row[key] for row in rows])
-                for key in ("distance_mm", "bias_mm", "spread_mm")
+            distance, bias = (
+                np.array([row[key] for row in rows]) for key in ("distance_mm", "bias_mm")
             )
-            inside = (distance >= CALIBRATED_MM[0]) & (distance <= CALIBRATED_MM[1])
-            bounds += list(np.abs(bias[inside]) + spread[inside])
-            axes.plot(distance, bias, color=colour, lw=1.3, alpha=0.9)
-            if len(outcomes) <= 3:
-                axes.fill_between(
-                    distance, bias - spread, bias + spread, color=colour, alpha=0.18, lw=0
-                )
+            axes.plot(distance, bias, color=colour, lw=0.9, alpha=0.9)
+            bounds += list(np.abs(bias[distance <= CALIBRATED_MM[1]]))
+        distance, mean, spread = _pooled(outcomes)
+        axes.fill_between(distance, mean - spread, mean + spread, color=colour, alpha=0.22, lw=0)
         rms = np.sqrt(np.mean(np.concatenate([_errors(o) for o in outcomes]) ** 2))
-        axes.plot([], [], color=colour, lw=1.3, label=f"{label}\nrms {rms:.1f} mm")
-    limit = 1.15 * float(np.percentile(bounds, 95))
+        axes.plot([], [], color=colour, lw=1.3, label=f"{label}, rms {rms:.1f} mm")
+    limit = 1.15 * max(bounds)
     axes.set_ylim(-limit, limit)
     axes.axvspan(*CALIBRATED_MM, color="#000000", alpha=0.04, lw=0, zorder=0)
     axes.set_xlabel("true distance (mm)")
-    axes.set_ylabel("bias ± spread (mm)")
-    axes.set_title("b  error; band of ±2 mm", loc="left")
-    axes.legend(loc="lower right", handlelength=1.2)
+    axes.set_ylabel("estimate less true distance (mm)")
+    axes.set_title("b  error: bias of robots, spread of all", loc="left")
+    axes.fill_between([], [], [], color=QUIET, alpha=0.3, lw=0, label="mean ± spread, all messages")
+    axes.plot([], [], color=QUIET, lw=0.9, label="bias of a robot")
+    axes.text(0.99, 2.0, "±2 mm", color=QUIET, ha="right", va="bottom", transform=_across(axes))
+    _legend_below(axes)
+
+
+def _pooled(outcomes: list[Outcome]) -> tuple[Any, Any, Any]:
+    """Return distances, and mean and deviation there of the errors of all robots."""
+    distance = np.concatenate([o.sent.distance_mm[o.estimated] for o in outcomes])
+    error = np.concatenate([o.error_mm for o in outcomes])
+    places = np.unique(distance)
+    at = [error[distance == place] for place in places]
+    return places, np.array([e.mean() for e in at]), np.array([e.std() for e in at])
 
 
 def _errors(outcome: Outcome) -> Any:
@@ -126,11 +134,11 @@ def _draw_readings(axes: Axes, study: DistanceStudy) -> None:
     axes.set_xlabel("true distance (mm)")
     axes.set_ylabel("reading (ADC counts)")
     axes.set_title("c  readings and tables", loc="left")
-    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 0.24), ncols=2, columnspacing=1.0)
+    _legend_below(axes)
 
 
 def _draw_failures(axes: Axes, study: DistanceStudy) -> None:
-    for outcome in study.outcomes:
+    for number, outcome in enumerate(study.outcomes):
         rows = outcome.by_distance()
         axes.step(
             [row["distance_mm"] for row in rows],
@@ -139,23 +147,26 @@ def _draw_failures(axes: Axes, study: DistanceStudy) -> None:
             color=GIVEN,
             lw=1.2,
             alpha=0.8,
+            label=None if number else "a robot, given tables",
         )
     axes.axvspan(*CALIBRATED_MM, color="#000000", alpha=0.04, lw=0, zorder=0)
     axes.set_ylim(-3, 103)
     axes.set_xlabel("true distance (mm)")
     axes.set_ylabel("messages without estimate (%)")
     axes.set_title("d  failures", loc="left")
+    axes.fill_between([], [], [], color="#000000", alpha=0.1, lw=0, label="range of the tables")
+    _legend_below(axes)
 
 
 def draw_motors(study: MotorStudy, path: Path) -> None:
     """Draw straight paths, turns, what straight is like, and the values."""
     with rc_context(STYLE):
-        figure = new_figure(9.0, 7.2)
+        figure = new_figure(9.0, 7.8)
         (paths, turns), (rates, values) = figure.subplots(2, 2)
         rounds = [("given", GIVEN, study.robots), ("fitted", FITTED, study.fitted)]
         rounds = [one for one in rounds if one[2]]
-        for name, colour, robots in rounds:
-            _draw_paths(paths, f"{name} values", colour, robots)
+        for _, colour, robots in rounds:
+            _draw_paths(paths, colour, robots)
             _draw_turns(turns, colour, robots)
             _draw_rates(rates, colour, robots, study)
             _draw_values(values, colour, robots)
@@ -163,21 +174,24 @@ def draw_motors(study: MotorStudy, path: Path) -> None:
             axes.set_aspect("equal", "datalim")
             axes.set_xlabel("x (mm)")
             axes.set_ylabel("y (mm)")
-        paths.legend(loc="lower right")
         _finish_rates(rates, study)
         _finish_values(values, study)
         seconds = "straight on" if not study.fitted else "straight on, before and after"
         paths.set_title(f"a  {seconds}", loc="left")
         turns.set_title("b  turning left and right", loc="left")
+        for axes in (paths, turns, rates, values):
+            for name, colour, _ in rounds:
+                axes.plot([], [], "-", color=colour, lw=3, label=f"{name} values")
+            _legend_below(axes, columns=3)
         count = len(study.robots)
         figure.suptitle(f"Motor values of {count} robot{'s' if count > 1 else ''}", fontsize=12)
         _save(figure, path)
 
 
-def _draw_paths(axes: Axes, label: str, colour: str, robots: list[Robot]) -> None:
-    for number, robot in enumerate(robots):
+def _draw_paths(axes: Axes, colour: str, robots: list[Robot]) -> None:
+    for robot in robots:
         x, y = robot.motion("straight").path_mm.T
-        axes.plot(x, y, color=colour, lw=1.3, alpha=0.85, label=None if number else label)
+        axes.plot(x, y, color=colour, lw=1.3, alpha=0.85)
         axes.plot(x[-1], y[-1], "o", color=colour, ms=3)
 
 
@@ -198,7 +212,7 @@ def _draw_rates(axes: Axes, colour: str, robots: list[Robot], study: MotorStudy)
         straight = robot.motion("straight")
         turns = (left / wanted.turn_deg_s, right / wanted.turn_deg_s)
         speed = straight.speed_mm_s / wanted.speed_mm_s
-        veer = 1 + straight.turn_deg_s / wanted.turn_deg_s
+        veer = 1 + straight.turn_deg_s / wanted.turn_deg_s  # above 1: to the left
         for column, figure in enumerate((*turns, speed, veer)):
             axes.plot(column + shift + place, figure, "o", color=colour, ms=3.5, alpha=0.8)
 
@@ -206,10 +220,15 @@ def _draw_rates(axes: Axes, colour: str, robots: list[Robot], study: MotorStudy)
 def _finish_rates(axes: Axes, study: MotorStudy) -> None:
     axes.axhline(1, color=QUIET, lw=0.8, zorder=0)
     axes.axhspan(0.95, 1.05, color="#000000", alpha=0.06, lw=0, zorder=0)
-    axes.set_xticks(range(4), ["turn left", "turn right", "speed", "veer\nstraight on"])
-    axes.set_ylabel("in relation to wanted")
     turn, speed = study.wanted.turn_deg_s, study.wanted.speed_mm_s
+    axes.set_xticks(
+        range(4),
+        ["turn left", "turn right", "straight on:\nspeed", "straight on:\nturns"],
+    )
+    axes.set_ylabel("in relation to wanted")
     axes.set_title(f"c  rates; 1 is {turn:g} °/s, {speed:g} mm/s; band of ±5 %", loc="left")
+    text = f"turns: 1 is straight,\n1.1 is {turn / 10:.3g} °/s to the left"
+    axes.plot([], [], " ", label=text)
 
 
 def _draw_values(axes: Axes, colour: str, robots: list[Robot]) -> None:
@@ -228,9 +247,10 @@ def _finish_values(axes: Axes, study: MotorStudy) -> None:
     axes.set_xlabel("uid")
     axes.set_ylabel("motor value")
     axes.set_title("d  values", loc="left")
-    low, high = axes.get_ylim()
-    axes.set_ylim(low, high + 0.22 * (high - low))  # room for the legend
-    axes.legend(loc="upper left", ncols=2)
+
+
+def _legend_below(axes: Axes, columns: int = 2) -> None:
+    axes.legend(loc="upper left", bbox_to_anchor=(-0.05, -0.17), ncols=columns, fontsize=8)
 
 
 def _across(axes: Axes) -> Any:

@@ -24,8 +24,10 @@ LAST_COUNT = 1023
 ERASED_ENTRY = 0xFFFF
 DISAGREEMENT_MM = 3.0
 """The two gains may say distances this far apart at the hand-over, on average."""
-BIAS_MM = 5.0
-"""Estimates may be this wrong on average before the table is said to be another robot's."""
+BIAS_MM, BIAS_RMS_MM = 5.0, 3.0
+"""Estimates may be this wrong at one distance, on average, and over all distances, before the table
+is said to be another robot's."""
+NOISE_DEVIATIONS = 3
 LEAST_READINGS = 5
 
 Tables = tuple[tuple[int, ...], tuple[int, ...]]
@@ -104,20 +106,37 @@ def examine_readings(
             )
     inside = (distance_mm >= CONTACT_MM) & (distance_mm <= _distance(TABLE_POINTS - 1))
     if inside.sum() >= LEAST_READINGS:
-        bias = float(np.mean(estimate_mm[inside] - distance_mm[inside]))
-        if abs(bias) > BIAS_MM:
-            longer = "long" if bias > 0 else "short"
-            found.append(
-                Finding(
-                    "misfit",
-                    "both",
-                    True,
-                    (),
-                    f"estimates are {abs(bias):.1f} mm too {longer} on average from 33 to 98 mm:"
-                    " the tables do not belong to this robot and surface; --fit makes some that do",
-                )
-            )
+        found += _misfit(distance_mm[inside], estimate_mm[inside])
     return found
+
+
+def _misfit(distance_mm: Floats, estimate_mm: Integers) -> list[Finding]:
+    """Look at mean errors of readings from about the same distance.
+
+    So what is too long here and too short there does not cancel out. Some standard errors of each
+    mean are left to noise.
+    """
+    order = np.argsort(distance_mm, kind="stable")
+    groups = np.array_split(order, min(len(order) // LEAST_READINGS, TABLE_POINTS))
+    place = np.array([distance_mm[group].mean() for group in groups])
+    errors = [estimate_mm[group] - distance_mm[group] for group in groups]
+    bias = np.array([error.mean() for error in errors])
+    noise = np.array([error.std() / np.sqrt(len(error)) for error in errors])
+    certain = np.maximum(np.abs(bias) - NOISE_DEVIATIONS * noise, 0.0)
+    worst = int(certain.argmax())
+    if certain[worst] <= BIAS_MM and np.sqrt(np.mean(certain**2)) <= BIAS_RMS_MM:
+        return []
+    rms = float(np.sqrt(np.mean(bias**2)))
+    longer = "long" if bias[worst] > 0 else "short"
+    nearest = np.round((place - CONTACT_MM) / STEP_MM).astype(int)
+    wrong = certain > min(BIAS_MM, rms)
+    text = (
+        f"estimates are {abs(bias[worst]):.1f} mm too {longer} at {place[worst]:.0f} mm on average,"
+        f" and off by {rms:.1f} mm rms over distance: the tables do not belong to this robot and"
+        " surface, or are wrong there; --fit makes some that do"
+    )
+    places = tuple(sorted({_distance(int(entry)) for entry in nearest[wrong]}))
+    return [Finding("misfit", "both", True, places, text)]
 
 
 def distance_by_table(table: tuple[int, ...], readings: Integers) -> Floats:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from avrswarm.errors import UsageError
+from avrswarm.errors import ProgramError
 from avrswarm.robot.distance import CONTACT_MM, STEP_MM
 from avrswarm.robot.eeprom_map import TABLE_POINTS
 
@@ -40,7 +40,7 @@ def fit_table(distance_mm: Floats, counts: Floats) -> tuple[int, ...]:
     distance, count = distance_mm[wanted], counts[wanted].astype(np.float64)
     different = len(np.unique(distance))
     if different < LEAST_DISTANCES:
-        raise UsageError(
+        raise ProgramError(
             f"readings at {different} distances from {CONTACT_MM} to {LAST_MM} mm that are not"
             f" saturated are too few for a table; it takes {LEAST_DISTANCES}, better all of 33, 38"
             " ... 98 mm"

@@ -1,23 +1,111 @@
-"""What is in this firmware? Memory use, interrupt vectors and variables, without running it."""
+"""What is in this firmware? Names, memory, interrupt vectors, variables, without running it."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from avrswarm.chip.vectors import Vector
-from avrswarm.errors import UsageError
+from avrswarm.errors import ProgramError, SceneError, UsageError
 from avrswarm.isa.disassemble import disassemble_word
-from avrswarm.program import Program
-from avrswarm.program.space import EEPROM_BYTES, FLASH_BYTES, Space
+from avrswarm.program import (
+    Kind,
+    Program,
+    Symbol,
+    Symbols,
+    load_program,
+    with_debug_information,
+)
+from avrswarm.program.space import EEPROM_BYTES, FLASH_BYTES, Space, locate
 from avrswarm.program.variables import Array, Scalar, Type
+from avrswarm.scene.shipped import find_firmware
 
 SRAM_START = 0x100
 SRAM_BYTES = 2048
 _VECTOR_BYTES = 4
 _JUMPS = {"jmp", "rjmp"}
+_ELF_MAGIC = b"\x7fELF"
+_CODE_LETTERS = "tT"
+
+
+def firmware_path(name: str) -> Path:
+    """Return the file that a command line means: a path, or the bare name of a shipped firmware."""
+    path = Path(name)
+    if path.suffix or len(path.parts) > 1 or path.exists():
+        return path
+    try:
+        return find_firmware(name, Path())
+    except SceneError as error:
+        raise UsageError(f"'{name}': {error}") from None
+
+
+def open_firmware(name: str, symbols: str | None = None) -> Program:
+    """Load a firmware file, or a shipped one by its bare name.
+
+    Names of a .hex come from the ELF file beside it, or from ``symbols``: an ELF file or what
+    avr-nm prints.
+    """
+    program = load_program(firmware_path(name))
+    if symbols is not None:
+        return _with_names(program, Path(symbols))
+    return with_debug_information(program)
+
+
+def _with_names(program: Program, path: Path) -> Program:
+    """Return a program with the names of a symbol file."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ProgramError(f"{path}: cannot be read: {error.strerror}") from None
+    if not content.startswith(_ELF_MAGIC):
+        return replace(program, symbols=Symbols(_parse(content, path)))
+    other = load_program(path)
+    if not np.array_equal(other.flash, program.flash):
+        raise ProgramError(
+            f"{path}: is not the ELF file of {program.name}: their flash contents differ;"
+            " build both from the same sources"
+        )
+    return replace(program, symbols=other.symbols, elf=other.elf)
+
+
+def _parse(content: bytes, path: Path) -> list[Symbol]:
+    """Read lines such as ``00000310 T delay``, as avr-nm prints them, or ``0x310 delay``.
+
+    With the size in between, as avr-nm -S prints it, it is kept.
+    """
+    found = []
+    for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
+        words = line.partition("#")[0].split()
+        if not words or (len(words) == 2 and words[0] in "UwvV"):
+            continue  # nothing, or a name without an address
+        try:
+            address, *sizes = (int(word, 16) for word in words[: max(1, len(words) - 2)])
+            size = sizes[0] if sizes else 0
+            letter, name = ("T", words[1]) if len(words) == 2 else words[-2:]
+        except (ValueError, IndexError):
+            raise ProgramError(
+                f"{path}:{number}: '{line.strip()}' is not a symbol; write ADDRESS NAME with a"
+                " hexadecimal byte address, or use what avr-nm prints"
+            ) from None
+        space, place = locate(address)
+        is_code = space == Space.FLASH and letter in _CODE_LETTERS
+        if space == Space.FLASH and not is_code:
+            continue
+        if is_code and (place % 2 or place >= FLASH_BYTES):
+            raise ProgramError(
+                f"{path}:{number}: {name} at {place:#x}: instructions lie at even addresses"
+                f" below {FLASH_BYTES:#x}"
+            )
+        kind = Kind.LABEL if is_code else Kind.OBJECT
+        found.append(Symbol(name, place, size, kind, space, letter.isupper()))
+    if not found:
+        raise ProgramError(f"{path}: has no symbols in it")
+    return found
 
 
 @dataclass(frozen=True)
@@ -97,11 +185,11 @@ def describe_variables(program: Program) -> list[dict[str, Any]]:
 
     Raises
     ------
-    UsageError
+    ProgramError
         The program carries no debug information.
     """
     if not len(program.variables):
-        raise UsageError(
+        raise ProgramError(
             f"{program.name}: no debug information in it; give an .elf file that was compiled with"
             " -gdwarf-4, or put it beside the .hex"
         )

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from avrswarm.chip.chip import SUPPLY_VOLTS, Chip, StopReason
-from avrswarm.errors import UsageError
+from avrswarm.errors import ProgramError
 from avrswarm.program import Program
 from avrswarm.program.space import Space
 from avrswarm.robot.messages import Message, MessageType, pulse_cycles
@@ -127,7 +127,9 @@ class ListeningChip:
         caller = 2 * (int(data[stack + 1]) << 8 | int(data[stack + 2]))
         while chip.sp != stack + 2:  # an interrupt may pass the same place deeper in the stack
             if chip.run_until(pc=caller, max_cycles=deadline) != StopReason.BREAKPOINT:
-                raise UsageError(f"{chip.program.name}: '{ESTIMATE}' was called and never returned")
+                raise ProgramError(
+                    f"{chip.program.name}: '{ESTIMATE}' was called and never returned"
+                )
         return Estimate(low, high, chip.registers[24])
 
     def _printed(self, deadline: int) -> Estimate | None:

@@ -20,8 +20,10 @@ TIMER0_COMPA, TIMER1_COMPA = 14, 11
 class Watched:
     """A program that was watched for some cycles; lists are arrays of all rows."""
 
-    def __init__(self, program, cycles, starts=(), rows=1 << 15):
+    def __init__(self, program, cycles, starts=(), rows=1 << 15, skip=0):
         self.chip = Chip(program)
+        self.chip.run(cycles=skip)
+        self.begin = self.chip.cycle
         ledger = self.ledger = make_ledger(starts, rows)
         parts = {name: [] for name in LISTS}
 
@@ -209,6 +211,7 @@ def test_interrupts_are_kept_apart(nops):
     off = seen.blackouts[1:]  # the first is the time before SEI
     assert seen.blackouts[0, Blackout.VECTOR] == 0
     assert (off[:, Blackout.VECTOR] == TIMER0_COMPA).all()
+    off = off[off[:, Blackout.FINISHED] == 1]
     assert (off[:, Blackout.END] - off[:, Blackout.BEGIN] == duration).all()
 
     waits = seen.waits
@@ -258,6 +261,160 @@ def test_sleep_is_passed_over_and_counted():
     seen = Watched(built, 50_000_000)
     assert seen.ledger.counts[Count.ASLEEP] == 50_000_000 - 3
     assert seen.chip.cycle == 50_000_000
+
+
+def sleeper(vector, *setup):
+    """Main sets up, then sleeps and calls a function of 9 cycles, again and again."""
+    a = asm.Assembler()
+    a.absolute(asm.jmp, "main")
+    a.org(2 * vector)
+    a.absolute(asm.jmp, "handler")
+    a.org(MAIN)
+    a.label("main")
+    a(asm.ldi(16, 0x08), asm.out(asm.SPH, 16), asm.ldi(16, 0xFF), asm.out(asm.SPL, 16))
+    a(*setup, asm.sei())
+    a.label("again")
+    a(asm.sleep())
+    a.branch(asm.rcall, "work")
+    a.branch(asm.rjmp, "again")
+    a.label("work")
+    a(*[asm.nop()] * 5, asm.ret())
+    a.label("handler")
+    a(asm.nop(), asm.reti())
+    return a, Program.from_words(a.words())
+
+
+def test_waking_from_idle_sleep_is_seen():
+    """Timer 1 wakes the chip every 4001 cycles; then come the handler, the function, and sleep."""
+    a, built = sleeper(
+        TIMER1_COMPA,
+        *(asm.ldi(16, 0x0F), asm.sts(asm.OCR1AH, 16)),
+        *(asm.ldi(16, 0xA0), asm.sts(asm.OCR1AL, 16)),
+        *(asm.ldi(16, 2), asm.sts(asm.TIMSK1, 16), asm.ldi(16, 9), asm.sts(asm.TCCR1B, 16)),
+        *(asm.ldi(16, 1), asm.out(asm.SMCR, 16)),
+    )
+    work, handler = a.word_address("work"), a.word_address("handler")
+    cycles = 10 * 4001 + 2000
+    seen = Watched(built, cycles, starts=[MAIN, work, handler])
+    served = seen.served
+    assert len(served) == 10
+    assert (np.diff(served[:, Served.RAISED]) == 4001).all()
+    assert set(served[:, Served.OWN]) == {3 + 3 + 1 + 4}  # entry, jmp, nop, reti
+    # The flag is seen a cycle later; the CPU stands still for four more; entry takes three.
+    assert set(served[:, Served.ENTERED] - served[:, Served.RAISED]) == {1 + 4 + 3}
+    assert set(seen.of(work)[:, Call.INCLUSIVE]) == {9}
+    assert len(seen.of(work)) == 10
+    awake = 10 * (11 + 1 + 3 + 9 + 2)  # handler, sleep, rcall, work, rjmp
+    begins = served[0, Served.RAISED] - 4000  # of the timer
+    alone = Chip(built)
+    alone.run(cycles=cycles)
+    assert seen.chip.digest() == alone.digest()
+    counts = seen.ledger.counts
+    assert counts[Count.ASLEEP] + seen.ledger.cycles.sum() == cycles == counts[Count.OBSERVED]
+    assert seen.ledger.cycles.sum() == pytest.approx(awake + begins, abs=10)
+
+
+def test_the_watchdog_wakes_from_power_down():
+    a, built = sleeper(
+        6,
+        *(asm.ldi(16, 0x40), asm.sts(asm.WDTCSR, 16), asm.ldi(16, 5), asm.out(asm.SMCR, 16)),
+    )
+    seen = Watched(built, 600_000, starts=[MAIN, a.word_address("work"), a.word_address("handler")])
+    assert len(seen.served) == 4  # every 16 ms
+    assert set(np.diff(seen.served[:, Served.RAISED])) == {2048 * 8_000_000 // 128_000}
+    assert set(seen.served[:, Served.ENTERED] - seen.served[:, Served.RAISED]) == {1 + 6 + 4 + 3}
+    assert len(seen.of(a.word_address("work"))) == 4
+    assert seen.ledger.counts[Count.ASLEEP] > 599_000
+
+
+def test_a_reset_out_of_sleep_starts_anew():
+    _, built = sleeper(
+        6, asm.ldi(16, 0x08), asm.sts(asm.WDTCSR, 16), asm.ldi(16, 5), asm.out(asm.SMCR, 16)
+    )
+    seen = Watched(built, 300_000, starts=[0, MAIN])
+    starts = seen.calls[seen.calls[:, Call.FUNCTION] == MAIN]
+    assert len(starts) == 3  # after power-on and two resets, 16 ms each
+    off = seen.blackouts
+    assert off[:, Blackout.PLACE].tolist()[1:] == [-1, -1]
+    assert off[:, Blackout.FINISHED].all()
+
+
+def test_interrupts_that_stay_off_are_listed_as_unfinished():
+    def build(a):
+        a(asm.sei(), asm.nop())
+        a.label("off")
+        a(asm.cli())
+        a.label("end")
+        a.branch(asm.rjmp, "end")
+
+    a, built = program(build)
+    seen = Watched(built, 1000)
+    started, last = seen.blackouts
+    assert started[Blackout.FINISHED]
+    assert last.tolist() == [3 + 4 + 3, seen.chip.cycle, a.word_address("off"), 0, 0]
+
+
+def test_recursion_has_one_outermost_call():
+    def build(a):
+        a(asm.ldi(24, 3))
+        a.branch(asm.rcall, "again")
+        a.label("end")
+        a.branch(asm.rjmp, "end")
+        a.label("again")
+        a(asm.dec(24), asm.sbrs(24, 7))
+        a.branch(asm.rcall, "again")
+        a(asm.ret())
+
+    a, built = program(build)
+    calls = Watched(built, 200).of(a.word_address("again"))
+    assert len(calls) == 4
+    outermost = calls[calls[:, Call.OUTERMOST] == 1]
+    assert outermost[:, Call.DEPTH].tolist() == [1]
+    (row,) = outermost
+    assert row[Call.INCLUSIVE] == calls[:, Call.EXCLUSIVE].sum()
+
+
+def nested():
+    """Main calls outer again and again, which calls inner of 1000 cycles twice, once by a jump."""
+
+    def build(a):
+        a.label("again")
+        a.branch(asm.rcall, "outer")
+        a.branch(asm.rjmp, "again")
+        a.label("outer")
+        a(asm.push(16))
+        a.branch(asm.rcall, "inner")
+        a(asm.pop(16))
+        a.branch(asm.rjmp, "inner")
+        a.label("inner")
+        a(asm.ldi(24, 0xF9), asm.ldi(25, 0))
+        a.label("loop")
+        a(asm.sbiw(24, 1))
+        a.branch(asm.brne, "loop")
+        a(asm.ret())
+
+    a, built = program(build)
+    return built, {name: a.word_address(name) for name in ("main", "outer", "inner")}
+
+
+@pytest.mark.parametrize("skipped", [300, 1005, 1012, 1500, 2030])
+def test_watching_from_the_middle_of_a_program(skipped):
+    built, places = nested()
+    own = []
+    for skip in (0, skipped):
+        seen = Watched(built, 40_000 + skip, starts=[0, *places.values()], skip=skip)
+        names = {word: name for name, word in places.items()}
+        assert {names.get(f, "start") for f in seen.calls[:, Call.FUNCTION]} <= {*places, "start"}
+        watched = seen.calls[:, Call.EXCLUSIVE].sum()
+        own.append([seen.of(word)[:, Call.EXCLUSIVE].sum() / watched for word in places.values()])
+        inner = seen.of(places["inner"])
+        inner = inner[inner[:, Call.FINISHED] == 1]
+        assert set(inner[:, Call.CALLER]) == {places["outer"]}
+        assert set(inner[:, Call.INCLUSIVE]) == {2 + 249 * 4 - 1 + 4}
+        if skip:
+            assert watched == seen.chip.cycle - seen.begin
+            assert set(seen.of(places["outer"])[:, Call.CALLER]) <= {places["main"], -1}
+    assert own[1] == pytest.approx(own[0], abs=0.02)
 
 
 def test_a_reset_starts_the_stack_anew():

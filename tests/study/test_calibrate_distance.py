@@ -17,9 +17,11 @@ from avrswarm.program.hexfile import write_hex
 from avrswarm.robot.eeprom_map import HIGH_GAIN_EXAMPLE, LOW_GAIN_EXAMPLE, EepromMap
 from avrswarm.robot.messages import Message
 from avrswarm.study.calibrate_distance import (
+    Proof,
     Subject,
     gather,
     model_readings,
+    report,
     study_distances,
     subjects_of_scene,
     subjects_of_tables,
@@ -144,8 +146,10 @@ def test_a_good_table_estimates_well():
     assert figures["range_mm"] == pytest.approx(100, abs=5)
     rows = {row["distance_mm"]: row for row in found.outcomes[0].by_distance()}
     assert rows[58.0]["low_gain"] == pytest.approx(rows[58.0]["low_gain_table"], abs=5)
-    assert rows[138.0]["failures_percent"] == 100
-    assert rows[138.0]["bias_mm"] is None
+    assert max(rows) == 140
+    assert rows[140.0]["failures_percent"] == 100
+    assert rows[140.0]["bias_mm"] is None
+    assert not any(finding.is_fault for finding in found.outcomes[0].findings)
     assert found.fitted == []
 
 
@@ -217,7 +221,7 @@ def test_fit_goes_on_beyond_saturation():
 
 
 def test_fit_needs_distances():
-    with pytest.raises(UsageError, match="readings at 2 distances from 33 to 98 mm"):
+    with pytest.raises(ProgramError, match="readings at 2 distances from 33 to 98 mm"):
         fit_table(np.array([40.0, 50.0]), np.array([200.0, 180.0]))
 
 
@@ -244,6 +248,31 @@ def test_readings_of_real_robots(tmp_path):
     for before, after in zip(found.outcomes, found.fitted, strict=True):
         assert before.figures()["rms_mm"] > 5
         assert after.figures()["rms_mm"] < 2
+        assert after.proof is Proof.HELD_OUT
+        assert len(after.estimated) == 42  # every second one
+        assert set(after.sent.distance_mm) == set(before.sent.distance_mm)
+
+
+@pytest.mark.parametrize("step", [1, 5])
+def test_a_table_is_not_proven_by_what_it_was_fitted_to(step, tmp_path):
+    """Two readings at each distance: the second ones are wrong, and the fit has not seen them."""
+    lines = ["distance_mm,low_gain,high_gain"]
+    places = np.arange(33, 99, step)
+    for distance, low in zip(places, np.interp(places, np.arange(33, 99, 5), LOW), strict=True):
+        lines.append(f"{distance},{int(low)},{min(int(4.5 * low), 1023)}")
+        if step == 5:
+            lines.append(f"{distance},{int(0.8 * low)},{min(int(3.6 * low), 1023)}")
+    path = tmp_path / "measured.csv"
+    path.write_text("\n".join(lines) + "\n")
+    found = study(with_measured([Subject("mine", EXAMPLE.pack())], path), fit=True)
+    (after,) = found.fitted
+    if step == 5:
+        assert after.proof is Proof.HELD_OUT
+        assert after.figures()["rms_mm"] > 5
+    else:
+        assert after.proof is Proof.SAME
+        assert "not an independent proof" in found.as_json()["fitted"][0]["proof"]
+        assert any("not an independent proof" in str(line) for line in report(found))
 
 
 def test_a_mute_robot_is_never_heard():
@@ -255,7 +284,7 @@ def test_a_mute_robot_is_never_heard():
 
 
 def test_a_program_without_estimates_is_told():
-    with pytest.raises(UsageError, match="no symbol 'estimate_distance', and nothing like"):
+    with pytest.raises(ProgramError, match="no symbol 'estimate_distance', and nothing like"):
         study([], firmware="gradient", messages=1)
 
 
@@ -321,11 +350,12 @@ def test_the_command_writes_tables_that_can_be_read_back(tmp_path):
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
     assert found["method"] == "return value"
-    assert {row["distance_mm"] for row in found["robots"][0]["distances"]} >= {33, 38, 98, 138}
+    assert {row["distance_mm"] for row in found["robots"][0]["distances"]} >= {33, 38, 98, 140}
+    assert found["fitted"][0]["proof"] == "fresh noise"
     assert json.loads((out / "distance.json").read_text())["fitted"] == found["fitted"]
     table = pq.read_table(out / "readings.parquet")
     assert set(table["tables"].to_pylist()) == {"given", "fitted"}
-    assert table.num_rows == 2 * 6 * 22
+    assert table.num_rows == 2 * 6 * 23
     assert (out / "distance.png").stat().st_size > 10_000
     content = load_eeprom(out / "mine.hex")
     fields = EepromMap.unpack(bytes(content[address] for address in range(1024)))
@@ -345,6 +375,18 @@ def test_the_command_prints_figures_and_faults(tmp_path):
     assert "not decreasing" in done.stdout
     assert "rms" in done.stdout
     assert str(tmp_path / "out") in done.stdout.replace("\n", "")
+
+
+def test_a_hex_file_with_names_from_a_list(tmp_path):
+    firmware = FIRMWARE / "orbit_planet" / "orbit_planet"
+    bare = tmp_path / "bare.hex"
+    bare.write_bytes(firmware.with_suffix(".hex").read_bytes())
+    place = load_program(firmware.with_suffix(".elf")).symbols.resolve("estimate_distance")
+    (tmp_path / "names.txt").write_text(f"{place:08x} T estimate_distance\n")
+    few = ("--messages", 2, "--step-mm", 20, "--robots", 1, "--out", tmp_path / "out", "--json")
+    done = run(bare, "--symbols", tmp_path / "names.txt", *few)
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["method"] == "return value"
 
 
 def test_a_scene_gives_robots_and_light(tmp_path):
@@ -373,7 +415,8 @@ def test_errors_have_their_codes(tmp_path, capfd):
     for arguments, code in (
         (["--eeprom", str(tmp_path / "none.hex")], 3),
         (["--tables", str(tmp_path / "none.csv")], 3),
-        (["gradient"], 2),
+        (["gradient"], 3),
+        (["gradeint"], 2),
         ([str(Path("none.elf"))], 3),
     ):
         with pytest.raises(SystemExit) as caught:

@@ -9,11 +9,12 @@ from click.testing import CliRunner
 
 from avrswarm import Simulation
 from avrswarm.cli import cli
-from avrswarm.errors import ProgramError, UsageError
+from avrswarm.errors import AvrSwarmError, ProgramError, UsageError
 from avrswarm.program import load_eeprom
 from avrswarm.robot.eeprom_map import EepromMap
 from avrswarm.scene.model import Command
 from avrswarm.study.calibrate_motors import (
+    MOST_DUTY,
     TABLE_2_2,
     Motion,
     MotorValues,
@@ -102,6 +103,8 @@ def test_values_between_and_beyond():
     assert none.motion("straight").curvature_per_m is None
     assert remarks(half, Wanted()) == ["turn_left too slow"]
     assert remarks(full, Wanted()) == ["turn_left erased (255: full power)", "turn_left too fast"]
+    slow = Wanted(speed_mm_s=20)
+    assert "straight too slow" in remarks(half, slow)
     assert "turn_left stalls" in remarks(dead, Wanted())
 
 
@@ -123,10 +126,18 @@ def test_values_that_wear_motors_out():
     assert remarks(robot, Wanted()) == ["turn_left above 90, which wears motors out"]
 
 
+def test_firmware_that_is_not_there():
+    robots = [Robot(1, MotorValues(73, 68, 65, 62))]
+    with pytest.raises(UsageError, match="'mvoe': no shipped firmware has this name"):
+        gather_scene(robots, firmware="mvoe")
+    with pytest.raises(AvrSwarmError, match=r"mvoe\.hex"):
+        gather_scene(robots, firmware="mvoe.hex")
+
+
 def test_firmware_that_does_not_obey():
     robots = [Robot(1, MotorValues(73, 68, 65, 62))]
     scene = gather_scene(robots, firmware="bench_idle")
-    with pytest.raises(UsageError, match="no robot obeyed a CALIB command"):
+    with pytest.raises(ProgramError, match="no robot obeyed a CALIB command"):
         study_motors(scene, robots, Wanted(), seconds=0.5)
 
 
@@ -175,6 +186,21 @@ def test_found_values_turn_as_wanted_and_go_straight(fitted):
         assert abs(after.motion("straight").turn_deg_s) < 0.8
         assert after.motion("straight").speed_mm_s == pytest.approx(10, abs=0.4)
         assert 6 < after.trials < 60
+
+
+def test_what_motors_cannot_do_is_said():
+    """Values that wear motors out are not even tried."""
+    robots = [Robot(1, MotorValues(73, 68, 65, 62))]
+    scene = gather_scene(robots, kind="average")
+    wanted = Wanted(turn_deg_s=90, speed_mm_s=40)
+    found = study_motors(scene, robots, wanted, kind="average", fit=True, seconds=1.0)
+    (robot,) = found.fitted
+    assert max(robot.values) == MOST_DUTY
+    assert robot.values.turn_left == robot.values.turn_right == MOST_DUTY
+    nearest = robot.motion("turn_left").rate_deg_s
+    told = found.as_json()["fitted"][0]["remarks"]
+    assert f"not reachable: turn_left 90 degrees/s; nearest is {nearest:.1f} with 90" in told
+    assert any(remark.startswith("not reachable: straight 40 mm/s") for remark in told)
 
 
 def test_the_firmware_has_saved_them(fitted):

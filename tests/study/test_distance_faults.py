@@ -112,4 +112,34 @@ def test_gains_that_disagree_where_they_hand_over():
 def test_tables_of_a_stronger_receiver_do_not_fit():
     found = by_readings([round(1.2 * c) for c in LOW], [round(1.2 * c) for c in HIGH])
     assert set(found) == {"misfit"}
-    assert "too long on average" in found["misfit"].text
+    assert "too long at" in found["misfit"].text
+
+
+def test_errors_that_cancel_out_are_found():
+    """Of a table that is tilted estimates are too long here and too short there."""
+    share = np.linspace(0.9, 1.1, 14)
+    found = by_readings(
+        *([round(s * c) for s, c in zip(share, t, strict=True)] for t in (LOW, HIGH))
+    )
+    error = found["misfit"]
+    assert error.distances_mm[-1] > 80
+    assert "mm rms over distance" in error.text
+
+
+def test_noise_is_no_misfit():
+    """Errors of 8 mm, three readings at each distance: right on average."""
+    distance = np.repeat(np.arange(33.0, 99.0, 2.0), 3)
+    noise = np.random.Generator(np.random.PCG64(3)).normal(0, 8, len(distance))
+    nothing = np.zeros(len(distance), int)
+    tables = (tuple(LOW), tuple(HIGH))
+    assert examine_readings(tables, distance, nothing, nothing, distance + noise) == []
+    found = examine_readings(tables, distance, nothing, nothing, distance + noise + 15)
+    assert [one.kind for one in found] == ["misfit"]
+
+
+def test_high_gain_that_falls_too_early_at_the_far_end():
+    high = [1098, 1088, 1080, 1047, 1014, 960, 930, 850, 777, 690, 640, 600, 560, 520]
+    found = by_readings(LOW, high)
+    assert set(found) == {"misfit"}
+    assert "too short at 9" in found["misfit"].text
+    assert min(found["misfit"].distances_mm) >= 83

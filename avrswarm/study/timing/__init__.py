@@ -2,6 +2,7 @@
 
 - ``names``: which function an address belongs to, for ELF files, symbol files and bare ``.hex``
 - ``observe``: a chip alone, or robots of a scene, watched instruction by instruction
+- ``calls``: every call, taken in as it comes
 - ``functions``: calls, cycles inclusive and exclusive, call graph, hot lines
 - ``interrupts``: latency, duration, load, and who keeps interrupts off for how long
 - ``between``: cycles from one place or pin edge to another

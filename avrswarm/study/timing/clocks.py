@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 
 from avrswarm.chip.registers import REGISTERS
 from avrswarm.program import Program
-from avrswarm.program.space import Space
 from avrswarm.study.timing.figures import spread
-from avrswarm.study.timing.observe import table_scene
+from avrswarm.study.timing.observe import SYNC_HOPS, SYNC_OFFSET, TICKS, place_of, table_scene
 from avrswarm.swarm.simulation import Simulation
 
 Floats = NDArray[np.float64]
@@ -39,8 +38,6 @@ RANGE_MM = 100.0
 START_S = 0.6
 SAMPLE_S = 0.02
 PHASE_LOOKS = 60
-OFFSET, HOPS, TICKS = "sync_offset", "sync_hops", "kilo_ticks"
-UNKNOWN_HOPS = 255
 
 
 def sync_study(
@@ -108,20 +105,20 @@ class _Line:
         chips = simulation.chips
         self.times.append(simulation.time_s)
         self.cycles.append(chips.cycle.copy())
-        self.offsets.append(self._variable(OFFSET, signed=True))
-        self.hops.append(self._variable(HOPS))
+        self.offsets.append(self._variable(SYNC_OFFSET, signed=True))
+        self.hops.append(self._variable(SYNC_HOPS))
         if self._looks < PHASE_LOOKS:
             self._looks += 1
             self._look_at_own_time()
 
     def _variable(self, name: str, signed: bool = False) -> NDArray[np.int64]:
-        symbol = self.program.symbols.find(name, Space.DATA)
-        if symbol is None:
+        place = place_of(self.program, name)
+        if place is None:
             return np.zeros(self.robots, np.int64)
-        memory = self.simulation.chips.memory
-        part = memory[:, symbol.address : symbol.address + symbol.size].astype(np.int64)
-        value: NDArray[np.int64] = (part << (8 * np.arange(symbol.size))).sum(axis=1)
-        top = 1 << (8 * symbol.size - 1)
+        part = self.simulation.chips.memory[:, place].astype(np.int64)
+        bits = 8 * part.shape[1]
+        value: NDArray[np.int64] = (part << np.arange(0, bits, 8)).sum(axis=1)
+        top = 1 << (bits - 1)
         return np.where(value >= top, value - 2 * top, value) if signed else value
 
     def _look_at_own_time(self) -> None:
@@ -223,8 +220,8 @@ def _message_figures(lines: list[_Line]) -> dict[str, Any]:
 
 def _sync_figures(lines: list[_Line]) -> dict[str, Any] | None:
     """Return errors by hop and the laws of growth; None if the firmware has no such variables."""
-    symbols = lines[0].program.symbols
-    if symbols.find(OFFSET, Space.DATA) is None or symbols.find(HOPS, Space.DATA) is None:
+    program = lines[0].program
+    if place_of(program, SYNC_OFFSET) is None or place_of(program, SYNC_HOPS) is None:
         return None
     errors = [line.errors() for line in lines]
     rows = []
@@ -240,14 +237,14 @@ def _sync_figures(lines: list[_Line]) -> dict[str, Any] | None:
                 "mean_us": float(part.mean()),
                 "rms_us": float(np.sqrt((part**2).mean())),
                 "deviation_us": float(part.std()),
-                "median_us": float(np.median(np.abs(part))),
-                "max_us": float(np.abs(part).max()),
+                "median_absolute_us": float(np.median(np.abs(part))),
+                "max_absolute_us": float(np.abs(part).max()),
             }
         )
     return {
         "by_hop": rows,
         "growth": growth(rows, "rms_us"),
-        "growth_of_median": growth(rows, "median_us"),
+        "growth_of_median": growth(rows, "median_absolute_us"),
     }
 
 

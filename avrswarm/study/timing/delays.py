@@ -3,7 +3,7 @@
 A delay is too long for three reasons that are told apart: its code takes more cycles than the
 milliseconds it is asked for, the chip's clock is not exactly 8 MHz, and interrupts come in between.
 Busy waits (counted loops that the compiler made of ``_delay_ms``, longer than 0.1 ms) are listed by
-their place; what they are meant to last is taken from their own count of cycles.
+their place; what they are meant to last is not known, and is counted from their own cycles.
 
 All robots run the same firmware, close together, without noise. The robot in the middle is watched,
 from a second after the swarm was started.
@@ -18,22 +18,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from avrswarm.chip.profile import Call, Served, Wait
+from avrswarm.chip.profile import Served, Wait
 from avrswarm.chip.state import TIME_UNITS_PER_SECOND
 from avrswarm.chip.vectors import Vector
-from avrswarm.errors import UsageError
 from avrswarm.program import Program
 from avrswarm.program.space import Space
 from avrswarm.study.timing.figures import spread
 from avrswarm.study.timing.interrupts import vector_rows
 from avrswarm.study.timing.names import Names
-from avrswarm.study.timing.observe import Observed, table_scene, watch_robots
+from avrswarm.study.timing.observe import TICKS, Observed, table_scene, watch_robots
 from avrswarm.swarm.simulation import Simulation
 
 Floats = NDArray[np.float64]
 
 DELAY = "delay"
-TICKS = "kilo_ticks"
 NOMINAL_HZ = 8_000_000
 TICK_CYCLES = 256 * 1024
 """A tick of Kilobot libraries: Timer0 at clk/1024 (hardware reference 3.4)."""
@@ -44,11 +42,15 @@ SETTLE_S = 1.6
 def delay_study(
     program: Program, neighbours: Sequence[int], seconds: float, seed: int = 1
 ) -> dict[str, Any]:
-    """Watch a robot with each number of neighbours; return figures, and columns of all waits."""
-    if program.symbols.find(DELAY, Space.FLASH) is None:
-        raise UsageError(
-            f"{program.name}: has no function '{DELAY}'; --delay needs its name: load the .elf file"
-            " or give --symbols"
+    """Watch a robot with each number of neighbours; return figures, and columns of all waits.
+
+    A program that has no function of the name ``delay`` is watched for the rest; ``note`` says so.
+    """
+    note = None
+    if _delay_of(program) is None:
+        note = (
+            f"{program.name} has no function '{DELAY}': the linker dropped it, or its name is not"
+            " known (--symbols); busy waits, load and ticks are told"
         )
     cases, tables = [], []
     for count in neighbours:
@@ -56,7 +58,13 @@ def delay_study(
         cases.append(case)
         tables.append(columns)
     columns = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
-    return {"cases": cases, "columns": columns}
+    return {"note": note, "cases": cases, "columns": columns}
+
+
+def _delay_of(program: Program) -> int | None:
+    """Return the word address of the delay function."""
+    found = program.symbols.find(DELAY, Space.FLASH)
+    return None if found is None else found.address // 2
 
 
 def _measure(
@@ -89,28 +97,25 @@ def _measure(
 
 def _waits(seen: Observed, neighbours: int) -> dict[str, NDArray[Any]]:
     """Return all delays and busy waits outside of them as columns of a table."""
-    found = seen.program.symbols.find(DELAY, Space.FLASH)
-    assert found is not None
-    delay = found.address // 2
-    calls = seen.calls[
-        (seen.calls[:, Call.FUNCTION] == delay) & (seen.calls[:, Call.FINISHED] == 1)
-    ]
+    delay = _delay_of(seen.program)
+    calls = seen.calls.of(DELAY if delay is None else seen.names.name(delay))
     owner = np.array(
         [seen.names.function_at(place) for place in seen.waits[:, Wait.PLACE].tolist()]
     )
     first = seen.first_cycle + 10  # a wait that was under way when watching began is not whole
     loops = seen.waits[(owner != delay) & (seen.waits[:, Wait.BEGIN] > first)]
-    begin = np.concatenate([calls[:, Call.BEGIN], loops[:, Wait.BEGIN]])
-    end = np.concatenate([calls[:, Call.END], loops[:, Wait.END]])
-    interrupted = np.concatenate([calls[:, Call.INTERRUPTED], loops[:, Wait.INTERRUPTED]])
-    asked = calls[:, Call.ARGUMENT].astype(float)
+    begin = np.concatenate([calls["begin_cycle"], loops[:, Wait.BEGIN]])
+    end = np.concatenate([calls["end_cycle"], loops[:, Wait.END]])
+    interrupted = np.concatenate([calls["interrupted_cycles"], loops[:, Wait.INTERRUPTED]])
+    asked = calls["argument"].astype(float)
     counted = (loops[:, Wait.END] - loops[:, Wait.BEGIN] - loops[:, Wait.INTERRUPTED]) / 8000
-    names = [f"{DELAY}({ms})" for ms in calls[:, Call.ARGUMENT].tolist()]
+    names = [f"{DELAY}({ms})" for ms in calls["argument"].tolist()]
     names += [f"busy wait at {seen.names.name(place)}" for place in loops[:, Wait.PLACE].tolist()]
     real = (seen.times(end) - seen.times(begin)) / TIME_UNITS_PER_SECOND * 1e3
     return {
         "neighbours": np.full(len(begin), neighbours),
         "wait": np.array(names, dtype=object),
+        "nominal_is": np.array(["asked"] * len(asked) + ["counted"] * len(counted), dtype=object),
         "nominal_ms": np.concatenate([asked, counted]),
         "real_ms": real,
         "begin_cycle": begin,
@@ -121,8 +126,8 @@ def _waits(seen: Observed, neighbours: int) -> dict[str, NDArray[Any]]:
 
 def _group(waits: dict[str, NDArray[Any]]) -> list[dict[str, Any]]:
     rows = []
-    keys = list(dict.fromkeys(zip(waits["wait"], waits["nominal_ms"].tolist(), strict=True)))
-    for name, nominal in sorted(keys, key=lambda key: (key[0].startswith("busy"), key[1])):
+    columns = (waits["nominal_is"], waits["nominal_ms"].tolist(), waits["wait"])
+    for kind, nominal, name in sorted(set(zip(*columns, strict=True))):
         mine = (waits["wait"] == name) & (waits["nominal_ms"] == nominal)
         if nominal == 0:
             continue
@@ -131,6 +136,7 @@ def _group(waits: dict[str, NDArray[Any]]) -> list[dict[str, Any]]:
         rows.append(
             {
                 "wait": name,
+                "nominal_is": kind,
                 "nominal_ms": nominal,
                 "count": int(mine.sum()),
                 "code_cycles": spread(code),

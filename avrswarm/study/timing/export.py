@@ -8,39 +8,33 @@ from typing import Any
 
 import numpy as np
 
-from avrswarm.chip.profile import Call, Kind
+from avrswarm.chip.profile import Call
 from avrswarm.study.timing.observe import Observed
 
-MOST_CALLS = 100_000
-"""A speedscope file keeps the first so many calls: browsers do not like more."""
 
+def write_speedscope(seen: Observed, path: Path) -> dict[str, int]:
+    """Write calls and interrupts in their place in time; values are cycles.
 
-def write_speedscope(seen: Observed, path: Path) -> None:
-    """Write every call and interrupt in its place in time; values are cycles."""
-    calls = seen.calls[np.argsort(seen.calls[:, Call.BEGIN], kind="stable")]
-    if len(calls) > MOST_CALLS:  # calls that last longer than what is kept end with it
-        end = int(calls[MOST_CALLS, Call.BEGIN])
-        calls = calls[calls[:, Call.BEGIN] < end]
-        calls = calls.copy()
-        calls[:, Call.END] = np.minimum(calls[:, Call.END], end)
-    else:
-        end = seen.last_cycle
-    frames: dict[int, int] = {}
-    opened, closed = [], []
-    for row in calls.tolist():
-        frame = frames.setdefault(row[Call.FUNCTION], len(frames))
-        # At one cycle inner calls end first, then outer ones, then new ones begin, outer first.
-        closed.append((row[Call.END], 0, -row[Call.DEPTH], "C", frame))
-        opened.append((row[Call.BEGIN], 1, row[Call.DEPTH], "O", frame))
+    Returns how many there are in the file, of how many.
+    """
+    calls = seen.calls.shown
+    end = seen.last_cycle if seen.calls.shown_until is None else seen.calls.shown_until
+    functions, frame = np.unique(calls[:, Call.FUNCTION], return_inverse=True)
+    at = np.concatenate([calls[:, Call.END], calls[:, Call.BEGIN]])
+    opens = np.arange(2).repeat(len(calls))
+    depth = np.concatenate([-calls[:, Call.DEPTH], calls[:, Call.DEPTH]])
+    # At one cycle inner calls end first, then outer ones, then new ones begin, outer first.
+    order = np.lexsort((depth, opens, at))
+    columns = (opens[order], np.tile(frame, 2)[order], at[order])
     events = [
-        {"type": kind, "frame": frame, "at": cycle}
-        for cycle, _, _, kind, frame in sorted(opened + closed)
+        {"type": "CO"[kind], "frame": number, "at": cycle}
+        for kind, number, cycle in zip(*(column.tolist() for column in columns), strict=True)
     ]
     content = {
         "$schema": "https://www.speedscope.app/file-format-schema.json",
         "exporter": "avrswarm",
         "name": f"{seen.program.name}, {seen.label}",
-        "shared": {"frames": [_frame(seen, function) for function in frames]},
+        "shared": {"frames": [_frame(seen, function) for function in functions.tolist()]},
         "profiles": [
             {
                 "type": "evented",
@@ -53,6 +47,7 @@ def write_speedscope(seen: Observed, path: Path) -> None:
         ],
     }
     path.write_text(json.dumps(content, separators=(",", ":")), encoding="utf-8")
+    return {"calls": len(calls), "of": seen.calls.count, "to_cycle": end}
 
 
 def _frame(seen: Observed, function: int) -> dict[str, Any]:
@@ -103,9 +98,7 @@ def write_callgrind(seen: Observed, path: Path) -> None:
 def _call_sites(seen: Observed) -> dict[int, dict[int, tuple[int, int]]]:
     """Return, by word address of the call and of the callee, how often and for how many cycles."""
     sites: dict[int, dict[int, tuple[int, int]]] = {}
-    called = np.isin(seen.calls[:, Call.KIND], (Kind.CALL, Kind.JUMP))
-    columns = [Call.SITE, Call.FUNCTION, Call.INCLUSIVE]
-    for site, callee, cycles in seen.calls[called][:, columns].tolist():
-        count, total = sites.setdefault(site, {}).get(callee, (0, 0))
-        sites[site][callee] = (count + 1, total + cycles)
+    for (site, _, callee), (count, cycles) in seen.calls.links.items():
+        before = sites.setdefault(site, {}).get(callee, (0, 0))
+        sites[site][callee] = (before[0] + count, before[1] + cycles)
     return sites

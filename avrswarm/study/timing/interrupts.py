@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from avrswarm.chip.profile import Blackout, Served
+from avrswarm.chip.profile import NOBODY, Blackout, Served
 from avrswarm.chip.vectors import Vector
 from avrswarm.study.timing.figures import spread
 from avrswarm.study.timing.observe import Observed
@@ -43,7 +43,10 @@ def vector_rows(seen: Observed) -> list[dict[str, Any]]:
 
 
 def blackout_rows(seen: Observed) -> list[dict[str, Any]]:
-    """Return who switched interrupts off, the longest stretch first."""
+    """Return who switched interrupts off, the longest stretch first.
+
+    A stretch that had not ended when watching did is as long as it was seen, and ``unfinished``.
+    """
     causes: dict[str, list[NDArray[np.int64]]] = {}
     for row in seen.blackouts:
         causes.setdefault(_cause(seen, row), []).append(row)
@@ -55,10 +58,11 @@ def blackout_rows(seen: Observed) -> list[dict[str, Any]]:
         rows.append(
             {
                 "cause": cause,
-                "function": seen.names.name(seen.names.function_at(_place(seen, table[longest]))),
+                "function": _function(seen, table[longest]),
                 "count": len(table),
                 "longest_cycles": int(lengths[longest]),
                 "longest_at_cycle": int(table[longest, Blackout.BEGIN]),
+                "unfinished": int((table[:, Blackout.FINISHED] == 0).sum()),
                 "total_cycles": int(lengths.sum()),
                 "share": int(lengths.sum()) / max(1, seen.length),
                 "length": spread(lengths),
@@ -67,11 +71,17 @@ def blackout_rows(seen: Observed) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: -int(str(row["longest_cycles"])))
 
 
+def _function(seen: Observed, row: NDArray[np.int64]) -> str:
+    place = _place(seen, row)
+    return "reset" if place == NOBODY else seen.names.name(seen.names.function_at(place))
+
+
 def _place(seen: Observed, row: NDArray[np.int64]) -> int:
     vector = int(row[Blackout.VECTOR])
     if vector == Vector.RESET:
         return int(row[Blackout.PLACE])
-    return int(seen.interrupts(vector)[0, Served.FUNCTION]) if len(seen.interrupts(vector)) else -1
+    served = seen.interrupts(vector)
+    return int(served[0, Served.FUNCTION]) if len(served) else 2 * vector
 
 
 def _cause(seen: Observed, row: NDArray[np.int64]) -> str:
@@ -79,6 +89,8 @@ def _cause(seen: Observed, row: NDArray[np.int64]) -> str:
     if vector != Vector.RESET:
         return f"interrupt {seen.names.vector(vector)} ({seen.names.name(_place(seen, row))})"
     place = int(row[Blackout.PLACE])
+    if place == NOBODY:
+        return "reset"
     if int(row[Blackout.BEGIN]) == seen.first_cycle:
         return "start" if seen.first_cycle == 0 else "off when watching began"
     return f"cli in {seen.names.name(seen.names.function_at(place))}"

@@ -3,84 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from avrswarm.chip.vectors import Vector
-from avrswarm.errors import ProgramError
 from avrswarm.isa.decode import FLASH_WORDS, decode_image
 from avrswarm.isa.table import Op
-from avrswarm.program import Kind, Program, Symbol, Symbols, load_program
-from avrswarm.program.space import Space, locate
-from avrswarm.scene.shipped import find_firmware
+from avrswarm.program import Kind, Program, Symbols
+from avrswarm.program.space import Space
 from avrswarm.study.firmware import vectors_in_use
 
 UNKNOWN = "(already running)"
-_ELF_MAGIC = b"\x7fELF"
-_CODE_LETTERS = "tT"
-
-
-def open_firmware(name: str, symbols: str | None = None) -> Program:
-    """Load a firmware file, or a shipped one by its bare name; ``symbols`` names addresses of it.
-
-    A shipped firmware is opened as ELF, which has names.
-    """
-    path = Path(name)
-    if not path.suffix and len(path.parts) == 1 and not path.exists():
-        path = find_firmware(name, Path()).with_suffix(".elf")
-    program = load_program(path)
-    return program if symbols is None else _with_names(program, Path(symbols))
-
-
-def _with_names(program: Program, path: Path) -> Program:
-    """Return a program with the names of a symbol file."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise ProgramError(f"{path}: cannot be read: {error.strerror}") from None
-    if not content.startswith(_ELF_MAGIC):
-        return replace(program, symbols=Symbols(_parse(content, path)))
-    other = load_program(path)
-    if not np.array_equal(other.flash, program.flash):
-        raise ProgramError(
-            f"{path}: is not the ELF file of {program.name}: their flash contents differ;"
-            " build both from the same sources"
-        )
-    return replace(program, symbols=other.symbols, elf=other.elf)
-
-
-def _parse(content: bytes, path: Path) -> list[Symbol]:
-    """Read lines such as ``00000310 T delay``, as avr-nm prints them, or ``0x310 delay``."""
-    found = []
-    for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
-        words = line.partition("#")[0].split()
-        if not words or (len(words) == 2 and words[0] in "UwvV"):
-            continue  # nothing, or a name without an address
-        try:
-            address = int(words[0], 16)
-            letter, name = ("T", words[1]) if len(words) == 2 else (words[1], words[2])
-        except (ValueError, IndexError):
-            raise ProgramError(
-                f"{path}:{number}: '{line.strip()}' is not a symbol; write ADDRESS NAME with a"
-                " hexadecimal byte address, or use what avr-nm prints"
-            ) from None
-        space, place = locate(address)
-        is_code = space == Space.FLASH and letter in _CODE_LETTERS
-        if space == Space.FLASH and not is_code:
-            continue
-        if is_code and (place % 2 or place >= 2 * FLASH_WORDS):
-            raise ProgramError(
-                f"{path}:{number}: {name} at {place:#x}: instructions lie at even addresses"
-                f" below {2 * FLASH_WORDS:#x}"
-            )
-        kind = Kind.LABEL if is_code else Kind.OBJECT
-        found.append(Symbol(name, place, 0, kind, space, letter.isupper()))
-    if not found:
-        raise ProgramError(f"{path}: has no symbols in it")
-    return found
 
 
 class Names:

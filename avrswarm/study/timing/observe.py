@@ -25,6 +25,7 @@ from avrswarm.program.space import Space
 from avrswarm.scene import Scene
 from avrswarm.scene.read import check_scene
 from avrswarm.study.firmware import vectors_in_use
+from avrswarm.study.timing.calls import Calls
 from avrswarm.study.timing.names import Names
 from avrswarm.swarm.simulation import Simulation, Witnessed
 
@@ -35,6 +36,9 @@ RUN_AT_S = 0.05
 ALL_PINS = tuple(
     f"P{port}{bit}" for port, bits in {"B": 8, "C": 7, "D": 8}.items() for bit in range(bits)
 )
+TICKS, SYNC_OFFSET, SYNC_HOPS = "kilo_ticks", "sync_offset", "sync_hops"
+_BYTES = {TICKS: 4, SYNC_OFFSET: 4, SYNC_HOPS: 1}
+"""Sizes of variables, for symbol files that do not tell them."""
 _PORTS = {"B": Log.PORTB, "C": Log.PORTC, "D": Log.PORTD}
 
 
@@ -45,7 +49,7 @@ class Observed:
     names: Names
     label: str
     clock_hz: float
-    calls: Integers
+    calls: Calls
     served: Integers
     blackouts: Integers
     waits: Integers
@@ -91,12 +95,11 @@ class Observed:
 
         None if the program has no symbol of that name.
         """
-        symbol = self.program.symbols.find(name, Space.DATA)
-        if symbol is None:
+        place = place_of(self.program, name)
+        if place is None:
             return None
         data = self.data_after if after else self.data_before
-        size = symbol.size or 1
-        return int.from_bytes(data[symbol.address : symbol.address + size].tobytes(), "little")
+        return int.from_bytes(data[place].tobytes(), "little")
 
     def interrupts(self, vector: int) -> Integers:
         """Return the interrupts of one vector."""
@@ -126,12 +129,15 @@ class Watching:
     label: str
     points: Sequence[int] = ()  # word addresses whose passing is noted; -1 for none
     pins: Sequence[str] = ()
-    _parts: dict[str, list[Any]] = field(default_factory=lambda: {name: [] for name in LISTS})
+    _parts: dict[str, list[Any]] = field(
+        default_factory=lambda: {name: [] for name in LISTS if name != "calls"}
+    )
     _clock: list[tuple[int, int, int]] = field(default_factory=list)
     _light: list[Integers] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._ledger = make_ledger([0, *self.names.starts])
+        self._calls = Calls(self.names)
         for number, word in enumerate(self.points):
             if word >= 0:
                 self._ledger.points[word] |= 1 << number
@@ -170,6 +176,7 @@ class Watching:
         ledger, chip = self._ledger, self._chip
         finish(ledger, chip.cycle)
         self._drain()
+        self._calls.close()
         lists = {name: np.concatenate(parts) for name, parts in self._parts.items()}
         lists["edges"] = np.sort(lists["edges"])  # the cycle is in the upper bits
         light = np.concatenate([*self._light, np.zeros((0, 2), np.int64)])
@@ -177,6 +184,7 @@ class Watching:
             names=self.names,
             label=self.label,
             clock_hz=chip.clock_hz,
+            calls=self._calls,
             **lists,
             cycles=ledger.cycles,
             executions=ledger.executions,
@@ -203,7 +211,10 @@ class Watching:
         ledger = self._ledger
         for number, name in enumerate(LISTS):
             rows = int(ledger.counts[number])
-            self._parts[name].append(getattr(ledger, name)[:rows].copy())
+            if name == "calls":
+                self._calls.add(ledger.calls[:rows])
+            else:
+                self._parts[name].append(getattr(ledger, name)[:rows].copy())
             ledger.counts[number] = 0
 
 
@@ -259,6 +270,14 @@ def watch_robots(
         if robot in robots:
             raise ChipFault(message)
     return [watching.result() for watching in watchings]
+
+
+def place_of(program: Program, name: str) -> slice | None:
+    """Return where one of ``_BYTES`` lies in the data space; None if there is no such symbol."""
+    symbol = program.symbols.find(name, Space.DATA)
+    if symbol is None:
+        return None
+    return slice(symbol.address, symbol.address + (symbol.size or _BYTES[name]))
 
 
 def is_kilobot(program: Program) -> bool:

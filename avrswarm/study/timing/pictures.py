@@ -16,6 +16,7 @@ from avrswarm.record.drawing import STYLE, new_figure
 from avrswarm.study.timing.observe import Observed
 
 FUNCTIONS_SHOWN = 14
+WAITS_SHOWN = 6
 PUBLIC_LOAD_PERCENT = ((0, 0.9), (5, 2.3), (10, 3.7), (20, 6.6), (40, 12.3))
 """Neighbours, and the interrupt load of the public Kilobot library (hardware reference 4.4)."""
 PLAIN, INTERRUPT = "#4292c6", "#d55e00"
@@ -33,7 +34,7 @@ def draw_profile(
     seen: Observed, functions: list[dict[str, Any]], vectors: list[dict[str, Any]]
 ) -> Figure:
     """Draw where the time went, and latency and duration of interrupts."""
-    figure = new_figure(10.5, 5.0)
+    figure = new_figure(10.5, 5.4)
     places = figure.add_gridspec(2, 2, width_ratios=(1.15, 1.0))
     _draw_functions(figure.add_subplot(places[:, 0]), functions)
     above, below = (figure.add_subplot(places[row, 1]) for row in range(2))
@@ -54,28 +55,26 @@ def _draw_functions(axes: Axes, functions: list[dict[str, Any]]) -> None:
     axes.set_xscale("log")
     axes.set_xlabel("own time, without interrupts and called functions (%)")
     least = min((share for share in shares if share > 0), default=1e-3)
-    axes.set_xlim(least / 3, 900)
+    axes.set_xlim(least / 3, 100)
+    beside = axes.get_yaxis_transform()  # x from 0 to 1, y as data
     for place, row, share in zip(places.tolist(), shown, shares, strict=True):
-        axes.text(
-            share * 1.15, place, f"{share:.3g} %, {row['calls']:,} x", va="center", fontsize=8
-        )
+        text = f"{share:.3g} %, {row['calls']:,} x"
+        axes.text(1.02, place, text, va="center", fontsize=8, transform=beside)
     axes.bar([0], [0], color=PLAIN, label="function")
     axes.bar([0], [0], color=INTERRUPT, label="interrupt handler")
-    axes.legend(loc="lower right")
+    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, fontsize=8)
 
 
 def _draw_steps(axes: Axes, vectors: list[dict[str, Any]], what: str, label: str) -> None:
-    """Draw how many are at most so long, one line per vector."""
+    """Draw how many are at most so long, one line per vector, later ones thinner."""
     for number, row in enumerate(vectors):
         if row[what] is None:
             continue
-        bars = row[what]["histogram"]
-        values = np.array([*bars["from"], row[what]["max"]], float)
-        shares = 100 * np.cumsum([*bars["count"], 0]) / sum(bars["count"])
+        values, shares = cumulated(row[what]["histogram"])
         colour = COLOURS[number % len(COLOURS)]
         text = f"{row['name']} ({row['count']:,})"
-        axes.step(values, shares, where="post", color=colour, lw=1.6, label=text)
-        axes.plot(values[0], shares[0], "o", color=colour, ms=3.5)
+        width = max(4.5 - 1.5 * number, 1.2)
+        axes.step(values, shares, where="post", color=colour, lw=width, label=text)
     axes.set_xlabel(label)
     axes.set_ylabel("at most so long (%)")
     axes.set_ylim(-3, 105)
@@ -88,46 +87,85 @@ def _draw_steps(axes: Axes, vectors: list[dict[str, Any]], what: str, label: str
         axes.text(0.5, 0.5, "no interrupts", transform=axes.transAxes, ha="center", color="#777777")
 
 
+def cumulated(bars: dict[str, list[float]]) -> tuple[list[float], list[float]]:
+    """Return values and the share that is at most so great (%), of a histogram.
+
+    How values lie within a bar is not known, so its count is complete at its upper border.
+    """
+    shares = 100 * np.cumsum(bars["count"]) / sum(bars["count"])
+    return [bars["from"][0], *bars["to"]], [0.0, *shares.tolist()]
+
+
 def draw_delays(found: dict[str, Any]) -> Figure:
     """Draw how much longer delays are, what interrupts take, and how far ticks run away."""
-    figure = new_figure(11.0, 3.9)
+    figure = new_figure(11.0, 5.0)
     left, middle, right = figure.subplots(1, 3)
     cases = found["cases"]
-    neighbours = [case["neighbours"] for case in cases]
-    kinds = list(dict.fromkeys(row["wait"] for case in cases for row in case["delays"]))
-    kinds = [kind for kind in kinds if kind.startswith("delay(")][: len(COLOURS)]
-    for number, kind in enumerate(kinds):
+    _draw_waits(left, cases)
+    _draw_load(middle, cases)
+    _draw_ticks(right, cases)
+    for axes in (left, middle):
+        axes.set_xlabel("neighbours")
+        axes.set_xticks([case["neighbours"] for case in cases])
+    return figure
+
+
+def _draw_waits(axes: Axes, cases: list[dict[str, Any]]) -> None:
+    """Draw the waits that took most of the time."""
+    lasted: dict[tuple[str, float, str], float] = {}
+    for case in cases:
+        for row in case["delays"]:
+            key = (row["wait"], row["nominal_ms"], row["nominal_is"])
+            lasted[key] = lasted.get(key, 0.0) + row["count"] * row["nominal_ms"]
+    longest = sorted(lasted, key=lambda key: -lasted[key])[:WAITS_SHOWN]
+    shown = [key for key in lasted if key in longest]
+    counts = [case["neighbours"] for case in cases]
+    apart = 0.1 * min(np.diff(np.unique(counts)), default=1)
+    for number, key in enumerate(shown):
         rows = [
             (case["neighbours"], row["longer_percent"])
             for case in cases
             for row in case["delays"]
-            if row["wait"] == kind
+            if (row["wait"], row["nominal_ms"], row["nominal_is"]) == key
         ]
-        x = np.array([count for count, _ in rows]) + 0.35 * (number - (len(kinds) - 1) / 2)
+        x = np.array([count for count, _ in rows]) + apart * (number - (len(shown) - 1) / 2)
         mean, least, most = ([row[name] for _, row in rows] for name in ("mean", "min", "max"))
         colour = COLOURS[number]
-        left.vlines(x, least, most, color=colour, lw=1.0, alpha=0.6)
-        left.plot(x, mean, "o-", color=colour, ms=4, lw=1.2, label=kind.replace(")", " ms)"))
-    left.set_yscale("log")
-    left.set_ylabel("longer than asked for (%)")
-    left.set_title("delays: mean, least and most")
-    least, most = left.get_ylim()
-    left.set_ylim(least, 12 * most)  # room for the legend
-    left.legend(loc="upper left", fontsize=8)
-    _draw_load(middle, cases)
+        name, nominal_ms, kind = key
+        text = f"{name}, {nominal_ms:.4g} ms counted" if kind == "counted" else f"{name[:-1]} ms)"
+        axes.vlines(x, least, most, color=colour, lw=1.0, alpha=0.6)
+        axes.plot(x, mean, "o-", color=colour, ms=4, lw=1.2, label=text)
+    axes.set_title("delays: mean, least and most")
+    if not shown:
+        axes.text(0.5, 0.5, "none seen", transform=axes.transAxes, ha="center", color="#777777")
+        axes.set_yticks([])
+        return
+    axes.axhline(0, color="#777777", lw=0.8)
+    axes.set_yscale("symlog", linthresh=0.1)  # a fast clock makes them shorter
+    shortest = min(row["longer_percent"]["min"] for case in cases for row in case["delays"])
+    axes.set_ylim(bottom=min(1.2 * shortest, -0.01))
+    axes.set_ylabel("longer than nominal (%)")
+    _legend_below(axes)
+
+
+def _draw_ticks(axes: Axes, cases: list[dict[str, Any]]) -> None:
+    """Draw how far kilo_ticks runs away; the widest line first, so that all are seen."""
     for number, case in enumerate(cases):
         time_s, error_ms = (np.array(case["tick_error"][name]) for name in ("time_s", "error_ms"))
-        against_clock = error_ms * 1000 - case["clock_ppm"] * time_s
-        colour, text = COLOURS[number % len(COLOURS)], f"{case['neighbours']} neighbours"
-        right.plot(time_s, against_clock, ".-", color=colour, lw=0.6, ms=3, label=text)
-    right.set_xlabel("true time (s)")
-    right.set_ylabel("kilo_ticks ahead of the chip's clock (us)")
-    right.set_title(f"ticks (the clock itself: {cases[0]['clock_ppm']:+.0f} ppm)")
-    right.legend(loc="lower right", fontsize=7)
-    for axes in (left, middle):
-        axes.set_xlabel("neighbours")
-        axes.set_xticks(neighbours)
-    return figure
+        colour, width = COLOURS[number % len(COLOURS)], 1.5 + 1.5 * (len(cases) - 1 - number)
+        text = f"{case['neighbours']} neighbours"
+        axes.plot(time_s, error_ms, color=colour, lw=width, solid_capstyle="butt", label=text)
+        clock = f"by the clock alone: {cases[0]['clock_ppm']:+.0f} ppm" if number == 0 else None
+        axes.plot(time_s, case["clock_ppm"] / 1000 * time_s, "k--", lw=0.8, zorder=3, label=clock)
+    axes.axhline(0, color="#777777", lw=0.8)
+    axes.set_xlabel("true time (s)")
+    axes.set_ylabel("kilo_ticks ahead of true time (ms)")
+    axes.set_title("error of ticks")
+    _legend_below(axes)
+
+
+def _legend_below(axes: Axes) -> None:
+    axes.legend(loc="upper left", bbox_to_anchor=(-0.1, -0.16), fontsize=7, ncols=2)
 
 
 def _draw_load(axes: Axes, cases: list[dict[str, Any]]) -> None:
@@ -145,7 +183,7 @@ def _draw_load(axes: Axes, cases: list[dict[str, Any]]) -> None:
     axes.plot(*zip(*public, strict=True), "k--", lw=1, label="public library, random data")
     axes.set_ylabel("time in interrupts (%)")
     axes.set_title("interrupt load")
-    axes.legend(loc="upper left", fontsize=7)
+    _legend_below(axes)
 
 
 def draw_sync(found: dict[str, Any], samples: dict[str, Any]) -> Figure:
@@ -153,12 +191,25 @@ def draw_sync(found: dict[str, Any], samples: dict[str, Any]) -> Figure:
     figure = new_figure(11.0, 3.9)
     left, middle, right = figure.subplots(1, 3)
     first = samples["line"] == samples["line"][0]
-    for robot in np.unique(samples["robot"][first]).tolist():
+    robots = np.unique(samples["robot"][first]).tolist()
+    for robot in robots:
         mine = first & (samples["robot"] == robot)
-        left.plot(samples["time_s"][mine], samples["clock_ahead_ms"][mine], lw=1.0)
+        time_s, ahead_ms = samples["time_s"][mine], samples["clock_ahead_ms"][mine]
+        (curve,) = left.plot(time_s, ahead_ms, lw=1.0)
+        left.annotate(
+            str(robot),
+            (time_s[-1], ahead_ms[-1]),
+            (3 + 8 * (robot % 3), 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=7,
+            color=curve.get_color(),
+        )
     left.set_xlabel("true time (s)")
     left.set_ylabel("clock ahead of true time (ms)")
-    left.set_title(f"clocks of one line (deviation {found['drift']['deviation_ppm']:.0f} ppm)")
+    left.set_title("clocks of the first line, by robot")
+    deviation = f"all lines: standard deviation {found['drift']['deviation_ppm']:.0f} ppm"
+    left.text(0.02, 0.02, deviation, transform=left.transAxes, fontsize=8)
     jitter = found["messages"]["interval_jitter_ms"]
     if jitter is not None:
         bars = jitter["histogram"]
@@ -166,6 +217,9 @@ def draw_sync(found: dict[str, Any], samples: dict[str, Any]) -> Figure:
         middle.bar(bars["from"], bars["count"], width, align="edge", color=PLAIN)
         middle.set_yscale("log")
         middle.set_title(f"frames, every {found['messages']['interval_ms']['median']:.1f} ms")
+    else:
+        text = "no robot sent two frames"
+        middle.text(0.5, 0.5, text, transform=middle.transAxes, ha="center", color="#777777")
     middle.set_xlabel("later than usual (ms)")
     middle.set_ylabel("frames")
     _draw_growth(right, found["sync"], found["lines"])
@@ -181,7 +235,7 @@ def _draw_growth(axes: Axes, sync: dict[str, Any] | None, lines: int) -> None:
         return
     hops = np.array([row["hops"] for row in sync["by_hop"]])
     for number, (what, words) in enumerate(
-        (("rms_us", "root mean square"), ("median_us", "median"))
+        (("rms_us", "root mean square"), ("median_absolute_us", "median of |error|"))
     ):
         errors = np.array([row[what] for row in sync["by_hop"]]) / 1000
         colour = COLOURS[number]

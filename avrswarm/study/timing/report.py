@@ -57,6 +57,8 @@ def profile(wanted: Wanted) -> dict[str, Any]:
     """Watch, write everything into a folder, and return all figures as plain data."""
     points = [between_study.read_point(text, wanted.program) for text in wanted.between or ()]
     pins = _check_pins(wanted.pins)
+    if wanted.vcd is not None and not Path(wanted.vcd).absolute().parent.is_dir():
+        raise RecordError(f"{wanted.vcd}: cannot be written: there is no such folder")
     seen = watch(wanted, points, pins)
     folder = _folder(wanted, "timing")
     found: dict[str, Any] = {
@@ -130,8 +132,6 @@ def watch(
     look: dict[str, Any] = {"points": words, "pins": list(dict.fromkeys(watched_pins))}
     program = wanted.program
     if wanted.scene is None and (wanted.bare or not is_kilobot(program)):
-        if wanted.robots or wanted.overrides:
-            raise UsageError("--robot and --set belong to a scene: give --scene too")
         return [watch_chip(program, wanted.seconds, wanted.skip_s, **look)]
     compile_swarm()
     robots = wanted.robots or (0,)
@@ -186,9 +186,10 @@ def _profile_one(
         "interrupts": vectors,
         "interrupts_off": interrupts.blackout_rows(seen),
     }
-    write_table(place / "calls.parquet", functions.call_columns(seen))
+    seen.calls.write(place / "calls.parquet")
+    found["calls_table"] = {"calls": seen.calls.listed, "of": seen.calls.count}
     write_table(place / "interrupts.parquet", interrupts.served_columns(seen))
-    export.write_speedscope(seen, place / "profile.speedscope.json")
+    found["speedscope"] = export.write_speedscope(seen, place / "profile.speedscope.json")
     export.write_callgrind(seen, place / "callgrind.out.avrswarm")
     found["picture"] = str(
         pictures.save(place / "timing.png", lambda: pictures.draw_profile(seen, rows, vectors))
@@ -233,6 +234,11 @@ def profile_tables(found: dict[str, Any], top: int) -> Group:
         parts.append(_off_table(one["interrupts_off"], top))
         if "between" in one:
             parts.append(_between_text(one["between"]))
+        parts += [
+            _cut_text(file, one[file])
+            for file in ("speedscope", "calls_table")
+            if one[file]["calls"] < one[file]["of"]
+        ]
     return Group(*parts)
 
 
@@ -274,7 +280,7 @@ def _function_table(rows: Sequence[dict[str, Any]], top: int) -> Table:
             *spread_cells(row["inclusive"]),
         )
     if any(row["unfinished"] for row in rows[:top]):
-        table.caption = "* one of them had not returned"
+        table.caption = "* some of them not seen from beginning to end"
     return table
 
 
@@ -324,13 +330,23 @@ def _off_table(rows: Sequence[dict[str, Any]], top: int) -> Table:
     for row in rows[:top]:
         table.add_row(
             row["cause"],
-            whole(row["count"]),
+            whole(row["count"]) + ("*" if row["unfinished"] else ""),
             whole(row["longest_cycles"]),
             whole(row["longest_at_cycle"]),
             whole(row["total_cycles"]),
             f"{100 * row['share']:.3f}",
         )
+    if any(row["unfinished"] for row in rows[:top]):
+        table.caption = "* the last of them had not ended"
     return table
+
+
+def _cut_text(file: str, figures: dict[str, int]) -> str:
+    """Say that a file has not all calls."""
+    names = {"speedscope": "profile.speedscope.json", "calls_table": "calls.parquet"}
+    share = f"the first {figures['calls']:,} of {figures['of']:,} calls"
+    end = f", up to cycle {figures['to_cycle']:,}" if "to_cycle" in figures else ""
+    return f"{names[file]} has {share}{end}; all figures have all of them."
 
 
 def _between_text(figures: dict[str, Any]) -> str:
@@ -350,7 +366,7 @@ def delay_tables(found: dict[str, Any]) -> Group:
     columns = (
         "k",
         "times",
-        "asked ms",
+        "nominal ms",
         "mean ms",
         "max ms",
         "longer %",
@@ -377,7 +393,7 @@ def delay_tables(found: dict[str, Any]) -> Group:
                 row["wait"],
                 count,
                 whole(row["count"]),
-                f"{row['nominal_ms']:.5g}",
+                f"{row['nominal_ms']:.5g}" + ("*" if row["nominal_is"] == "counted" else ""),
                 f"{row['real_ms']['mean']:.3f}",
                 f"{row['real_ms']['max']:.3f}",
                 f"{row['longer_percent']['mean']:.3f}",
@@ -404,8 +420,13 @@ def delay_tables(found: dict[str, Any]) -> Group:
                 f"{told['error_ppm']:+.0f}",
                 f"{case['clock_ppm']:+.0f}",
             )
-    parts: list[Any] = [table, load]
+    kinds = {row["nominal_is"] for case in found["cases"] for row in case["delays"]}
+    if "counted" in kinds:
+        table.caption = "* not asked for, but counted from the loop's own cycles"
+    parts: list[Any] = [table if kinds else "No delay or busy wait was seen to end.", load]
     parts.append(ticks if ticks.row_count else "The program has no kilo_ticks to look at.")
+    if found["note"] is not None:
+        parts.append(f"{found['note']}.")
     return Group(*parts)
 
 
@@ -430,12 +451,12 @@ def sync_tables(found: dict[str, Any]) -> Group:
     if found["sync"] is None:
         return Group(table, "The firmware has no sync_offset and sync_hops: no time is handed on.")
     errors = new_table(
-        "time handed on from robot 0, error in us",
+        "time handed on from robot 0, error in us; |error| is without its sign",
         [],
-        ("hops", "samples", "mean", "median", "rms", "max"),
+        ("hops", "samples", "mean error", "median |error|", "rms", "max |error|"),
     )
     for row in found["sync"]["by_hop"]:
-        names = ("mean_us", "median_us", "rms_us", "max_us")
+        names = ("mean_us", "median_absolute_us", "rms_us", "max_absolute_us")
         cells = (f"{row[name]:.0f}" for name in names)
         errors.add_row(str(row["hops"]), str(row["samples"]), *cells)
     return Group(

@@ -5,8 +5,8 @@ from functools import cache
 import numpy as np
 import pytest
 
+from avrswarm.study.firmware import open_firmware
 from avrswarm.study.timing.clocks import _Line, growth, sync_study
-from avrswarm.study.timing.names import open_firmware
 
 ROBOTS = 4
 

@@ -1,7 +1,9 @@
 """`avrswarm timing`: files, JSON, exit codes, and what is said of mistakes."""
 
 import json
+import shutil
 import subprocess
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -16,6 +18,7 @@ from tests.record.test_vcd_round_trip import parse
 
 EEPROM_STRAIGHT_LEFT = 0x0C  # firmware/kilolib/hardware.h
 PROBE = FIRMWARE / "timing_probe" / "timing_probe.elf"
+CHATTER = FIRMWARE / "chatter" / "chatter.elf"
 COMPUTE = FIRMWARE / "bench_compute" / "bench_compute.elf"
 
 
@@ -49,12 +52,10 @@ def test_a_chip_alone(tmp_path):
     assert (folder / "timing.png").stat().st_size > 10_000
 
 
-def test_profiles_for_viewers(tmp_path):
-    timing(COMPUTE, "--seconds", "0.01", "--out", "here")
-    scope = json.loads((tmp_path / "here" / "profile.speedscope.json").read_text())
-    (profile,) = scope["profiles"]
+def check_speedscope(profile):
+    """What speedscope itself checks."""
     stack, last = [], profile["startValue"]
-    for event in profile["events"]:  # what speedscope itself checks
+    for event in profile["events"]:
         assert event["at"] >= last
         last = event["at"]
         if event["type"] == "O":
@@ -64,6 +65,13 @@ def test_profiles_for_viewers(tmp_path):
     assert stack == []
     assert last <= profile["endValue"]
 
+
+def test_profiles_for_viewers(tmp_path):
+    timing(COMPUTE, "--seconds", "0.01", "--out", "here")
+    scope = json.loads((tmp_path / "here" / "profile.speedscope.json").read_text())
+    (profile,) = scope["profiles"]
+    check_speedscope(profile)
+
     lines = (tmp_path / "here" / "callgrind.out.avrswarm").read_text().splitlines()
     own, skip = 0, False
     for line in lines:
@@ -72,6 +80,36 @@ def test_profiles_for_viewers(tmp_path):
         skip = line.startswith("calls=")
     assert "summary: 80000" in lines
     assert own == 80_000
+
+
+def test_a_speedscope_file_that_is_cut_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr("avrswarm.study.timing.calls.MOST_SHOWN", 50)
+    monkeypatch.setattr("avrswarm.study.timing.calls.MOST_LISTED", 70)
+    said = " ".join(timing(COMPUTE, "--seconds", "0.05", "--out", "here").split())
+    (seen,) = json.loads((tmp_path / "here" / "timing.json").read_text())["watched"]
+    cut = seen["speedscope"]
+    assert 48 <= cut["calls"] < 60 < cut["of"] == sum(row["calls"] for row in seen["functions"])
+    assert f"has the first {cut['calls']} of {cut['of']:,} calls, up to cycle" in said
+    assert f"calls.parquet has the first 70 of {cut['of']:,} calls; all figures have" in said
+    assert pq.read_table(tmp_path / "here" / "calls.parquet").num_rows == 70
+    (scope,) = json.loads((tmp_path / "here" / "profile.speedscope.json").read_text())["profiles"]
+    check_speedscope(scope)
+    assert scope["events"][-1]["at"] == scope["endValue"] == cut["to_cycle"]
+
+
+def test_skipping_changes_no_shares(tmp_path):
+    """The program repeats itself; whoever calls whom does so after a while, too."""
+    shares, callers = [], []
+    for skip in ([], ["--skip", "0.0317"]):
+        found = json.loads(timing(COMPUTE, "--seconds", "1", *skip, "--json"))
+        (seen,) = found["watched"]
+        shares.append({r["function"]: r["exclusive_share"] for r in seen["functions"]})
+        callers.append({(r["caller"], r["callee"]) for r in seen["call_graph"] if r["calls"] > 9})
+    for name, share in shares[0].items():
+        if share > 0.005:
+            assert shares[1][name] == pytest.approx(share, rel=0.05, abs=0.002), name
+    assert callers[0] == callers[1]
+    assert sum(shares[1].values()) == pytest.approx(1)
 
 
 def test_robots_of_a_scene_with_waveforms(tmp_path):
@@ -133,11 +171,20 @@ def test_a_robot_that_is_off_all_the_time(capfd):
     assert "robot 0: was not switched on" in message
 
 
+def alone(elf):
+    """A .hex file without its ELF file beside it."""
+    return Path(shutil.copy(elf.with_suffix(".hex"), f"{elf.stem}.hex"))
+
+
+def test_a_hex_file_with_its_elf_beside_it():
+    given = (COMPUTE.with_suffix(".hex"), "--seconds", "0.005", "--json")
+    (seen,) = json.loads(timing(*given))["watched"]
+    assert "main" in {row["function"] for row in seen["functions"]}
+
+
 def test_a_hex_file_with_names_from_elsewhere(tmp_path):
-    bare = json.loads(timing(COMPUTE.with_suffix(".hex"), "--seconds", "0.005", "--json"))
-    named = json.loads(
-        timing(COMPUTE.with_suffix(".hex"), "--symbols", COMPUTE, "--seconds", "0.005", "--json")
-    )
+    bare = json.loads(timing(alone(COMPUTE), "--seconds", "0.005", "--json"))
+    named = json.loads(timing(alone(COMPUTE), "--symbols", COMPUTE, "--seconds", "0.005", "--json"))
     (one,), (other,) = bare["watched"], named["watched"]
     assert all(row["function"].startswith("0x") for row in one["functions"])
     assert "main" in {row["function"] for row in other["functions"]}
@@ -147,24 +194,57 @@ def test_a_hex_file_with_names_from_elsewhere(tmp_path):
 
     listing = tmp_path / "names.txt"
     listing.write_text(f"{mains[0]['address']:08x} T main # what avr-nm prints\n")
-    told = json.loads(
-        timing(COMPUTE.with_suffix(".hex"), "--symbols", listing, "--seconds", "0.005", "--json")
-    )
+    told = json.loads(timing(alone(COMPUTE), "--symbols", listing, "--seconds", "0.005", "--json"))
     assert "main" in {row["function"] for row in told["watched"][0]["functions"]}
 
 
-@pytest.mark.needs_avr_gcc
-def test_what_avr_nm_prints_is_understood(tmp_path):
+def listed(tmp_path, elf, *options):
     listing = tmp_path / "names.txt"
-    done = subprocess.run(["avr-nm", COMPUTE], capture_output=True, text=True, check=True)
+    done = subprocess.run(["avr-nm", *options, elf], capture_output=True, text=True, check=True)
     listing.write_text(done.stdout)
+    return listing
+
+
+@pytest.mark.needs_avr_gcc
+@pytest.mark.parametrize("options", [[], ["-S"]])
+def test_what_avr_nm_prints_is_understood(tmp_path, options):
+    listing = listed(tmp_path, COMPUTE, *options)
     arguments = ("--seconds", "0.005", "--json")
-    told = json.loads(timing(COMPUTE.with_suffix(".hex"), "--symbols", listing, *arguments))
+    told = json.loads(timing(alone(COMPUTE), "--symbols", listing, *arguments))
     itself = json.loads(timing(COMPUTE, *arguments))
     names = [
         {row["function"] for row in found["watched"][0]["functions"]} for found in (told, itself)
     ]
     assert "main" in names[0] & names[1]
+
+
+@pytest.mark.needs_avr_gcc
+@pytest.mark.parametrize("options", [[], ["-S"]])
+def test_variables_of_a_symbol_file_have_their_sizes(tmp_path, options):
+    """Plain avr-nm tells none; sync_offset is signed and has 32 bits, kilo_ticks too."""
+    hops = FIRMWARE / "hop_sync" / "hop_sync.elf"
+    few = ("--sync", "--hops", "2", "--lines", "1", "--seconds", "2", "--json")
+    listing = listed(tmp_path, hops, *options)
+    told = json.loads(timing(alone(hops), "--symbols", listing, *few))
+    itself = json.loads(timing(hops, *few))
+    assert told["sync"] == itself["sync"] is not None
+
+    few = ("--delay", "--neighbours", "0", "--seconds", "1", "--json")
+    listing = listed(tmp_path, CHATTER, *options)
+    told = json.loads(timing(alone(CHATTER), "--symbols", listing, *few))
+    itself = json.loads(timing(CHATTER, *few))
+    assert told["cases"][0]["ticks"] == itself["cases"][0]["ticks"] is not None
+    assert told["cases"][0]["delays"] == itself["cases"][0]["delays"]
+
+
+def test_a_program_whose_delay_the_linker_dropped(tmp_path, recwarn):
+    """It has busy waits, load and ticks all the same, and a picture of them."""
+    said = timing("gradient", "--delay", "--neighbours", "0,1", "--seconds", "0.5", "--out", "d")
+    found = json.loads((tmp_path / "d" / "delays.json").read_text())
+    assert "has no function 'delay'" in " ".join(said.split())
+    assert found["cases"][1]["load"]["percent"] > 0
+    assert found["cases"][1]["ticks"]["ticks"] > 10
+    assert not recwarn.list
 
 
 def test_delays(tmp_path):
@@ -197,9 +277,19 @@ def test_sync(tmp_path):
         (["--vcd", "x.vcd", "--pins", "PE1"], 2, "no pin 'PE1'"),
         (["--scene", "orbit", "--robot", "7"], 2, "orbit: there is no robot 7: they are 0 to 1"),
         (["--scene", "no_such"], 3, "no shipped scene is called 'no_such'"),
-        (["--bare", "--robot", "1"], 2, "belong to a scene"),
+        (["--bare", "--robot", "1"], 2, "--robot goes with --scene"),
+        (["--set", "motion.speed_mm_s=8"], 2, "--set goes with --scene"),
+        (["--pins", "PB0"], 2, "--pins goes with --vcd"),
+        (["--hops", "3"], 2, "--hops goes with --sync"),
+        (["--neighbours", "3"], 2, "--neighbours goes with --delay"),
+        (["--bare", "--scene", "orbit"], 2, "--scene and --bare exclude each other"),
         (["--delay", "--sync"], 2, "exclude each other"),
-        (["--delay", "--neighbours", "many"], 2, "'many' is no list of numbers from 0 to 30"),
+        (["--delay", "--skip", "1"], 2, "--delay and --skip exclude each other"),
+        (["--delay", "--set", "a.b=1"], 2, "--delay and --set exclude each other"),
+        (["--sync", "--robot", "1"], 2, "--sync and --robot exclude each other"),
+        (["--sync", "--bare"], 2, "--sync and --bare exclude each other"),
+        (["--vcd", "nowhere/x.vcd"], 3, "nowhere/x.vcd: cannot be written: there is no such"),
+        (["--delay", "--neighbours", "many"], 2, "'many' is no list of numbers from 0 to 40"),
         (["--symbols", "nowhere.txt"], 3, "nowhere.txt: cannot be read"),
         (["--symbols", str(COMPUTE)], 3, "is not the ELF file of"),
     ],
@@ -217,6 +307,6 @@ def test_a_symbol_file_that_is_none(tmp_path, capfd):
 
 
 def test_symbols_that_a_hex_file_lacks(capfd):
-    code, message = failure(capfd, PROBE.with_suffix(".hex"), "--between", "loop", "delay")
+    code, message = failure(capfd, alone(PROBE), "--between", "loop", "delay")
     assert code == 2
     assert "has no symbols" in message

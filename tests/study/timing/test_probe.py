@@ -5,12 +5,14 @@ from functools import cache
 import numpy as np
 import pytest
 
-from avrswarm.chip.profile import Call, Served
+from avrswarm import load_program
+from avrswarm.chip.profile import Served
 from avrswarm.chip.vectors import Vector
+from avrswarm.study.firmware import open_firmware
 from avrswarm.study.timing.between import between, read_point
 from avrswarm.study.timing.functions import call_graph, function_rows, line_rows
 from avrswarm.study.timing.interrupts import blackout_rows, vector_rows
-from avrswarm.study.timing.names import Names, open_firmware
+from avrswarm.study.timing.names import Names
 from avrswarm.study.timing.observe import table_scene, watch_robots
 from avrswarm.swarm.simulation import Simulation
 
@@ -35,12 +37,10 @@ def rows(make):
 
 
 def test_delay_costs_what_its_code_says():
-    calls = probe().calls
-    delay = open_firmware("timing_probe").symbols.find("delay").address // 2
-    done = calls[(calls[:, Call.FUNCTION] == delay) & (calls[:, Call.FINISHED] == 1)]
-    assert set(done[:, Call.ARGUMENT]) == {1, 10, 20, 100}
+    done = probe().calls.of("delay")
+    assert set(done["argument"]) == {1, 10, 20, 100}
     assert DELAY_MS == 8006
-    assert (done[:, Call.INCLUSIVE] == DELAY_MS * done[:, Call.ARGUMENT] + DELAY_REST).all()
+    assert (done["inclusive_cycles"] == DELAY_MS * done["argument"] + DELAY_REST).all()
 
 
 def test_pins_agree_with_calls_and_with_counted_code():
@@ -134,7 +134,7 @@ def test_between_symbols():
 
 
 def test_names_without_symbols():
-    names = Names(open_firmware(str(probe().program.source.with_suffix(".hex"))))
+    names = Names(load_program(probe().program.source.with_suffix(".hex")))
     with_symbols = Names(probe().program)
     delay = open_firmware("timing_probe").symbols.find("delay").address // 2
     assert delay in names.starts

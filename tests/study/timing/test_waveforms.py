@@ -1,11 +1,14 @@
 """What pins mean: frames from pulses, duties from PWM edges, pairs of points."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
 from avrswarm.robot.messages import Message, MessageType, pulse_cycles
 from avrswarm.study.timing.between import pair
-from avrswarm.study.timing.figures import spread
+from avrswarm.study.timing.figures import spread, spread_of_counts
+from avrswarm.study.timing.pictures import cumulated
 from avrswarm.study.timing.waveforms import decode_duty, decode_frames
 
 PWM = 510 * 8
@@ -55,7 +58,27 @@ def test_pairs_of_points():
 
 def test_histograms_keep_every_value():
     values = np.array([4] * 10 + [5] * 3)
-    assert spread(values)["histogram"] == {"from": [4, 5], "count": [10, 3]}
+    assert spread(values)["histogram"] == {"from": [4, 5], "to": [4, 5], "count": [10, 3]}
     many = np.arange(1000)
     assert sum(spread(many)["histogram"]["count"]) == 1000
     assert spread(np.array([])) is None
+
+
+@pytest.mark.parametrize("values", [[7], [1, 2], [3, 3, 9, 1, 1, 1], range(0, 900, 7)])
+def test_figures_of_values_and_of_counts_agree(values):
+    found = spread(np.array(values))
+    assert found == spread_of_counts(Counter(values))
+    assert found["median"] == np.median(values)
+    assert found["mean"] == pytest.approx(np.mean(values))
+    assert (found["min"], found["max"], found["count"]) == (min(values), max(values), len(values))
+
+
+@pytest.mark.parametrize("count", [5, 1000])
+def test_a_cumulative_curve_claims_no_more_than_there_is(count):
+    """At any value it shows at most the share of values up to there."""
+    values = np.random.Generator(np.random.PCG64(1)).integers(0, count, 3 * count)
+    x, shares = cumulated(spread(values)["histogram"])
+    for at, share in zip(x[1:], shares[1:], strict=True):
+        assert share == pytest.approx(100 * np.mean(values <= at), abs=100 / len(values) * 40)
+        assert share <= 100 * np.mean(values <= at) + 1e-9
+    assert (x[0], x[-1], shares[0], shares[-1]) == (values.min(), values.max(), 0, 100)
