@@ -39,8 +39,8 @@ MOST_PULSES = 80
 PULSE_PITCH = 28 * infrared.MICROSECOND
 PULSE_BURST = 168 * infrared.MICROSECOND
 """A LED may flash once in 28 us, and run up to 168 us ahead of that; bits of a Kilobot's message
-are 34 us apart, and 31 with a clock that is 10 % fast. So no 2 ms have more than 79 pulses, wherever
-windows begin and end."""
+are 34 us apart, and 31 with a clock that is 10 % fast. So no 2 ms have more than 79 pulses,
+wherever windows begin and end."""
 MOST_BYTES = 64
 PULSE_NOISE_REACH = 4.0
 """Deviations within which the noise of a pulse can decide whether it is heard."""
