@@ -469,6 +469,9 @@ def _observe_step(
         until = min(max(until, event + 1), stop)
     reason = run(c, flash, code, blocks, tape, scratch, until)
     _drain_log(ledger, c)
+    while reason == Stop.LOG:
+        reason = run(c, flash, code, blocks, tape, scratch, until)
+        _drain_log(ledger, c)
     if reason != Stop.CYCLES:
         return reason
     _raise(ledger, c.requests & ~before, min(event, c.cycle))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from avrswarm.chip.core import Stop
-from avrswarm.chip.kernels import run_chip
+from avrswarm.chip.kernels import Bench, bench
 from avrswarm.chip.native import NO_BLOCKS
 from tests.chip.peripherals.memories import (
     change_clock,
@@ -364,9 +364,20 @@ def test_a_shared_image_is_not_changed():
     chip._c.private_image = 0
     before = chip._flash.copy(), chip._code.copy()
     scratch = np.zeros(0x900, np.uint8)
-    run = (chip._chips, 0, chip._flash, chip._code, NO_BLOCKS, chip._tape, scratch, 40)
+    run = (
+        chip._chips,
+        0,
+        chip._flash,
+        chip._code,
+        NO_BLOCKS,
+        chip._tape,
+        scratch,
+        Bench.RUN,
+        0,
+        40,
+    )
     for _ in range(2):  # asking again gets the same answer
-        assert run_chip(*run) == Stop.IMAGE
+        assert bench(*run) == Stop.IMAGE
         assert (chip.pc, chip.cycle) == (2 * (BOOT + len(setup)), 3 + len(setup))
         assert (chip._flash == before[0]).all()
         assert (chip._code == before[1]).all()
