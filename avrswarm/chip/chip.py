@@ -512,7 +512,7 @@ class Chip:
 
     @property
     def in_reset(self) -> bool:
-        """Whether the chip is held in reset: no instruction runs before its start-up time is over."""
+        """Whether the chip is held in reset: nothing runs before its start-up time is over."""
         return int(self._c.asleep) == HELD_IN_RESET
 
     @property

@@ -56,10 +56,9 @@ def _time_out(c: ChipRow) -> int:
     """Return the watchdog oscillator cycles that the SUT and CKSEL fuses add (DS 9.2 to 9.8)."""
     clock = int(c.fuses[LOW_FUSE]) & 15
     select = int(c.fuses[LOW_FUSE]) >> 4 & 3
+    step = 2 + min(select, 2)  # 3 is reserved and counts as 2 (assumption)
     if clock >= _FIRST_CRYSTAL:
         step = (clock & 1) << 2 | select
-    else:
-        step = 2 + min(select, 2)  # 3 is reserved and counts as 2 (assumption)
     if step % 3 == 2:  # the tables go round: short, long, none
         return 0
     return SHORT_TIME_OUT if step % 3 == 0 else LONG_TIME_OUT

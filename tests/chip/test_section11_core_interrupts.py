@@ -292,7 +292,7 @@ def test_C18_registers_and_sram_survive_a_watchdog_reset():
     assert chip.read("WDTCSR") & 0x08
     before = [int(value) for value in chip.data[:32]], bytes(chip.data[0x100:0x900])
     running = chip.cycle
-    cycle = run_to(chip, 0, max_cycles=200_000)
+    cycle = run_to(chip, 0)
     assert cycle > running + 100_000
     assert ([int(value) for value in chip.data[:32]], bytes(chip.data[0x100:0x900])) == before
     assert chip.read("MCUSR") & 0x08
