@@ -300,8 +300,7 @@ class Chip:
         end = self.cycle + max_cycles
         reason = StopReason.CYCLES
         while self._c.asleep and self.cycle < end and reason == StopReason.CYCLES:
-            settled, _ = self._look(Bench.SETTLE)
-            awaited = max(int(settled.next_event), self.cycle) + 1
+            _, awaited = self._look(Bench.WAKE)
             reason = self._run_to(min(awaited, end), self._code)
         return reason
 

@@ -10,7 +10,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from avrswarm.chip import reset
+from avrswarm.chip import reset, sleep
 from avrswarm.chip.bus import EXISTS, read_io, write_io
 from avrswarm.chip.core import run
 from avrswarm.chip.peripherals import adc, eeprom, self_programming, spi, timer_unit, twi, usart
@@ -28,7 +28,8 @@ class Bench(IntEnum):
     SETTLE = 3  # bring every peripheral up to edge cycle - 1 + value, into one canonical form
     RESET = 4  # value = MCUSR bit of the cause
     PEEK_ALL = 5  # after SETTLE: put what the CPU would read into data[0x20..0xFF]
-    RUN = 6  # to the first instruction boundary at or after cycle value; returns a Stop
+    WAKE = 6  # return the next cycle at which a chip that sleeps or is in reset may do anything
+    RUN = 7  # to the first instruction boundary at or after cycle value; return a Stop
 
 
 @entry
@@ -78,6 +79,9 @@ def bench(
         c.stall = 0  # no CPU was halted: the bench wrote
     elif what == Bench.SETTLE:
         settle(c, tape, c.cycle - 1 + value)
+    elif what == Bench.WAKE:
+        is_woken = c.sreg & 0x80 and c.requests & sleep.wakes(c)
+        return 1 + int(c.cycle if is_woken else max(c.next_event, c.cycle))
     elif what == Bench.PEEK_ALL:
         for register in range(0x20, 0x100):
             if EXISTS[register] and not 0x5D <= register <= 0x5F:

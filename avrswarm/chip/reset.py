@@ -74,6 +74,7 @@ def reset(c: ChipRow) -> None:
     cause = c.reset_cause
     edge = max(c.cycle, c.starts_at) if cause == watchdog.START_UP_OVER else c.cycle
     c.cycle = edge
+    twi.catch_up(c, edge)  # what has reached a slave outside stays there
     c.reset_cause = 0
     c.asleep = 0
     kept_causes = 0 if cause & PORF else int(c.memory[MCUSR])

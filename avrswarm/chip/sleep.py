@@ -50,8 +50,9 @@ def wakes(c: ChipRow) -> int:
 def fall_asleep(c: ChipRow, edge: int) -> None:
     """Enter the mode that SMCR selects at ``edge``."""
     mode = int(c.memory[SMCR]) >> 1 & 7
-    for timer in range(3):
-        timer_unit.catch_up(c, timer, edge)
+    if mode != IDLE:
+        for timer in range(3):
+            timer_unit.catch_up(c, timer, edge)
     c.asleep = 1 + mode
     c.asleep_since = edge
     is_converter_on = int(c.memory[ADCSRA]) & adc.ADEN != 0 and c.adc_stopped == RUNNING
