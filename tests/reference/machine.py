@@ -84,7 +84,7 @@ class RefChip:
         self.mcucr = 0
         self.ivce_left = 0  # cycles in which IVSEL may be written
         self.iv_hold_until = -1  # boundaries up to this cycle take no interrupt
-        self.iv_shadow = False  # the instruction after the IVSEL write runs first
+        self.iv_shadow = False  # the instruction after the IVSEL write, or after RETI, runs first
         self.request = (
             None  # interrupt vector sampled in the last cycle of the instruction that just ended
         )
@@ -400,6 +400,10 @@ class RefChip:
 
     def set_i(self, value):
         self.f[I] = value
+
+    def return_from_interrupt(self):
+        self.f[I] = 1
+        self.iv_shadow = True
 
     def write(self, a, value):
         self.landing.append(lambda: self.store(a, value))
