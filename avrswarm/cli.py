@@ -360,6 +360,8 @@ def execute(
     """
     from avrswarm.program import load_eeprom, load_program
 
+    if vcd_regs and vcd is None:
+        raise click.UsageError("--vcd-regs adds registers to a waveform file; give --vcd FILE too")
     program = load_program(firmware)
     if eeprom is not None:
         program = program.with_eeprom(load_eeprom(eeprom))
@@ -387,7 +389,7 @@ def execute(
     else:
         # Where a file goes to the screen, it has it for itself.
         click.echo(_exec_text(figures, program), err="-" in (uart, trace, vcd))
-    for report in chip.reports:
+    for report in [] if strict else chip.reports:  # with --strict the fault says it
         click.echo(f"avrswarm: {report}", err=True)
     if chip.reports_lost:
         click.echo("avrswarm: more such places were met than are kept", err=True)
@@ -988,7 +990,7 @@ def _exec_figures(chip: Chip, stop: str) -> dict[str, Any]:
     data = bytes(chip.data)
     return {
         "stop": str(stop),
-        "pc": chip.pc,
+        "pc": chip.pc if chip.fault_pc is None else chip.fault_pc,
         "cycles": chip.cycle,
         "registers": list(data[:32]),
         "sp": chip.sp,

@@ -266,7 +266,8 @@ class TestExecOptions:
         assert "lds r17, 0x1234" in line
         code, output, messages = run("exec", path, "--strict", "--json", capfd=capfd)
         assert code == 4
-        assert json.loads(output)["stop"] == "fault"
+        assert (json.loads(output)["stop"], json.loads(output)["pc"]) == ("fault", 2)
+        assert len(messages.splitlines()) == 1
         assert "read beyond SRAM" in messages
 
     def test_more_places_than_are_kept(self, tmp_path, capfd):
@@ -294,6 +295,32 @@ class TestExecOptions:
         code, _, messages = run("exec", path, "--vcd", vcd, "--vcd-regs", "TCNT9", capfd=capfd)
         assert code == 2
         assert "TCNT9" in messages
+
+    def test_registers_without_waveforms_are_a_wrong_call(self, loop, capfd):
+        code, _, messages = run("exec", loop, "--vcd-regs", "TCNT0", capfd=capfd)
+        assert code == 2
+        assert "--vcd" in messages
+
+    def test_trace_of_a_sleep(self, tmp_path, capfd):
+        sleep = [*asm.ldi(16, 5), *asm.out(asm.SMCR, 16), *asm.sleep()]
+        start = [*asm.ldi(16, 0x40), *asm.sts(asm.WDTCSR, 16), *asm.sei()]
+        vectors = [*asm.jmp(14), *[0] * 10, *asm.reti(), 0]  # the watchdog's is the sixth
+        path = hex_of(tmp_path, vectors, start, sleep, asm.nop(), asm.sleep(), RJMP_WORDS)
+        _, output, _ = run("exec", path, "--trace", "-", "--max-cycles", 200_000, capfd=capfd)
+        texts = [" ".join(line.split()[3:]) for line in output.splitlines()]
+        asleep = [number for number, text in enumerate(texts) if text == "-- asleep"]
+        assert len(asleep) == 2
+        first = asleep[0]
+        assert texts[first - 1] == "sleep"
+        assert texts[first + 1].startswith("-- interrupt, to")
+        assert [text.split()[0] for text in texts[first + 2 : first + 5]] == [
+            "reti",
+            "nop",
+            "sleep",
+        ]
+        assert asleep[1] == len(texts) - 1
+        woken = int(output.splitlines()[first + 1].split()[0])
+        assert woken == 128_000 + 1 + 6 + 4
 
     @pytest.mark.needs_avr_gcc
     def test_trace_names_functions(self, tmp_path, capfd):

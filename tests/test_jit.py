@@ -140,6 +140,27 @@ def test_bounds_checks_reach_into_kernels(package):
     assert shown(package) == (103, 1)
 
 
+def test_first_start_says_that_it_compiles(tmp_path):
+    """From an empty cache, ``exec`` speaks up before it compiles, and all is compiled then."""
+    if jit.JIT_DISABLED:
+        pytest.skip("nothing is compiled")
+    firmware = tmp_path / "loop.hex"
+    firmware.write_text(":02000000FFCF30\n:00000001FF\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "avrswarm", "exec", str(firmware), "--engine", "interpreter"],
+        cwd=ROOT,
+        env=os.environ | {"AVRSWARM_CACHE": str(tmp_path / "cache")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    first, second = done.stderr.splitlines()
+    assert "first start of this version: compiling" in first
+    assert "compiled in" in second
+    compiled = {path.name.split("-")[0] for path in (tmp_path / "cache").rglob("*.nbi")}
+    assert compiled == {"decode.decode_image", "kernels.bench"}
+
+
 def test_start_with_a_warm_cache():
     """The cache that this test run filled serves the next process: it says nothing of compiling."""
     if jit.JIT_DISABLED:

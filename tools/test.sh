@@ -52,7 +52,7 @@ step "ruff format" ruff format --check .
 step "mypy" mypy --strict
 step "tests" pytest "$@"
 step "tests with the JIT off" again env NUMBA_DISABLE_JIT=1 pytest -m jit_off "$@"
-step "tests with bounds checking" again env NUMBA_BOUNDSCHECK=1 pytest -m jit_off "$@"
+step "tests with bounds checking" again env NUMBA_BOUNDSCHECK=1 pytest -m "jit_off or bounds_checked" "$@"
 if [ "$narrowed" -eq 0 ]; then
     step "tests of the chip on translated code" env AVRSWARM_TEST_TRANSLATED=1 pytest tests/chip/test_faults.py tests/chip/test_section11_*.py
 fi

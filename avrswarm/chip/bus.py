@@ -249,7 +249,7 @@ def write_io(c: ChipRow, tape: NDArray[np.int64], address: int, value: int, edge
         c.memory[address] = value
         return
     if timer1.is_high_byte(address):
-        c.timers[1].temp = value
+        timer1.write_high_byte(c, value)
         return
     if c.next_event < edge:
         handle_due(c, tape, edge - 1)
@@ -320,14 +320,12 @@ def _write_rest(c: ChipRow, address: int, value: int, edge: int) -> None:
         prescaler.write_gtccr(c, value, edge)
     elif address == EIFR:
         c.int_flags &= ~value
-        gpio.update_int_request(c, 0)
-        gpio.update_int_request(c, 1)
+        gpio.update_int_requests(c)
     elif address == EIMSK or address == EICRA:
         _catch_up_outputs(c, edge)
         c.memory[address] = value & (0x03 if address == EIMSK else 0x0F)
-        gpio.update_int_request(c, 0)
-        gpio.update_int_request(c, 1)
         gpio.send_again(c, gpio.D, edge)
+        gpio.update_int_requests(c)
         _update_wants(c)
     elif address == PCIFR:
         c.pcint_flags &= ~value
@@ -350,6 +348,7 @@ def _write_rest(c: ChipRow, address: int, value: int, edge: int) -> None:
         clock.write_osccal(c, value, edge)
     elif address == PRR:
         clock.write_prr(c, value, edge)
+        analog_comparator.update(c, edge)
         _update_wants(c)
     elif address == MCUCR:
         clock.write_mcucr(c, value, edge)

@@ -26,8 +26,9 @@ from numpy.typing import NDArray
 from avrswarm.chip.core import Stop
 from avrswarm.chip.faults import EXPLANATIONS, Fault
 from avrswarm.chip.idle import SCRATCH_SIZE
-from avrswarm.chip.kernels import Bench, bench, run_chip
+from avrswarm.chip.kernels import Bench, bench
 from avrswarm.chip.native import NO_BLOCKS
+from avrswarm.chip.peripherals.adc import TEMPERATURE_CHANNEL
 from avrswarm.chip.peripherals.analog_comparator import ACO_SYNC_CYCLES
 from avrswarm.chip.profile import FULL, Ledger, observe
 from avrswarm.chip.registers import REGISTERS, SPH, SPL, SREG, WORD_REGISTERS
@@ -35,6 +36,7 @@ from avrswarm.chip.reset import EXTRF
 from avrswarm.chip.state import (
     DATA_SIZE,
     EEPROM_SIZE,
+    HELD_IN_RESET,
     SRAM_START,
     TIME_UNITS_PER_SECOND,
     Chips,
@@ -59,8 +61,16 @@ FACTORY_OSCCAL = 0x9C
 SUPPLY_VOLTS = 3.0
 """AVCC and AREF of a Kilobot (hardware reference 2.1)."""
 
+TEMPERATURE_SENSOR_VOLTS = 0.314
+"""What the temperature sensor gives at 25 degrees Celsius (DS table 24-2)."""
+
 ANALOG_INPUTS = {f"ADC{channel}": channel for channel in range(9)} | {"AIN0": 16, "AIN1": 17}
 """Inputs that take a voltage, with their numbers on a tape."""
+
+READ_EFFECTS = frozenset(
+    REGISTERS[name] for name in ("TCNT1L", "ICR1L", "ADCL", "ADCH", "SPSR", "SPDR", "UDR0")
+)
+"""Registers that a read changes something in."""
 
 _SCRATCH = np.zeros(SCRATCH_SIZE, dtype=np.uint8)
 _WHILE_TRANSLATING = 1 << 24  # cycles to interpret before looking for native code again
@@ -163,7 +173,9 @@ class Chip:
     program
         What is flashed; its EEPROM part too.
     clock_hz
-        Frequency of the RC oscillator at its factory calibration.
+        Frequency of the RC oscillator at its factory calibration. EEPROM and flash programming take
+        a number of its cycles, so that they are slower at lower frequencies; the watchdog has an
+        oscillator of its own.
     eeprom
         EEPROM content that replaces the program's.
     sram_seed
@@ -201,7 +213,8 @@ class Chip:
         self._tape: NDArray[np.int64] = np.zeros((0, 4), dtype=np.int64)
         self._uart = bytearray()
         self.pin_log: list[tuple[int, int, int]] = []
-        self._give_flash(program.flash.copy())
+        self._flash = program.flash.copy()
+        self._code = np.zeros(FLASH_WORDS, dtype=np.uint32)
         c = self._c
         c.private_image = 1
         c.eeprom[:] = program.eeprom if eeprom is None else _eeprom_array(eeprom)
@@ -210,14 +223,16 @@ class Chip:
         c.fuses[:] = [d if g is None else g for g, d in zip(given, DEFAULT_FUSES, strict=True)]
         c.oscillator_calibration = FACTORY_OSCCAL
         c.aref_microvolts = c.avcc_microvolts = round(SUPPLY_VOLTS * 1e6)
+        c.adc_microvolts[TEMPERATURE_CHANNEL] = round(TEMPERATURE_SENSOR_VOLTS * 1e6)
         c.strict = int(strict)
         c.stop_when_halted = int(stop_when_halted)
         if sram_seed is not None:
             noise = np.random.Generator(np.random.PCG64(sram_seed))
             c.memory[:0x20] = noise.integers(0, 256, 0x20, dtype=np.uint8)
             c.memory[SRAM_START:] = noise.integers(0, 256, DATA_SIZE - SRAM_START, dtype=np.uint8)
-        with announce_compilation():
+        with announce_compilation("kernels.bench"):
             self._bench(Bench.POWER_ON, value=round(TIME_UNITS_PER_SECOND / clock_hz))
+            decode_image(self._flash, self._code)
         c.skip_idle = int(skip_idle)
 
     @classmethod
@@ -246,14 +261,31 @@ class Chip:
     def _give_flash(self, flash: NDArray[np.uint16]) -> None:
         self._flash = flash
         self._code = np.zeros(FLASH_WORDS, dtype=np.uint32)
-        decode_image(self._flash, self._code)
+        self._redecode()
 
     @property
     def _c(self) -> Any:
         return self._chips[0]
 
     def _bench(self, what: Bench, address: int = 0, value: int = 0) -> int:
-        return int(bench(self._chips, 0, self._tape, int(what), address, value))
+        return self._do(self._chips, self._code, NO_BLOCKS, what, address, value)
+
+    def _do(
+        self,
+        chips: Chips,
+        code: NDArray[np.uint32],
+        blocks: NDArray[np.int64],
+        what: Bench,
+        address: int,
+        value: int,
+    ) -> int:
+        where = chips, 0, self._flash, code, blocks, self._tape, _SCRATCH
+        return int(bench(*where, int(what), address, value))
+
+    def _look(self, what: Bench, address: int = 0, value: int = 0) -> tuple[Any, int]:
+        """Do a bench operation on a copy of the chip; return the copy, and what it reads."""
+        copy = self._chips.copy()
+        return copy[0], self._do(copy, self._code, NO_BLOCKS, what, address, value)
 
     # ---- running ---------------------------------------------------------------------------------
 
@@ -264,6 +296,15 @@ class Chip:
     def step(self) -> StopReason:
         """Execute one instruction, or enter one interrupt, whichever comes next."""
         return self._run_to(self.cycle + 1, self._code)
+
+    def run_to_wake(self, max_cycles: int) -> StopReason:
+        """Let a chip that sleeps, or is held in reset, go on until it wakes, but no longer."""
+        end = self.cycle + max_cycles
+        reason = StopReason.CYCLES
+        while self._c.asleep and self.cycle < end and reason == StopReason.CYCLES:
+            _, awaited = self._look(Bench.WAKE)
+            reason = self._run_to(min(awaited, end), self._code)
+        return reason
 
     def run_until(
         self, pc: int | None = None, symbol: str | None = None, max_cycles: int = _RUN_CHUNK
@@ -303,8 +344,7 @@ class Chip:
                 blocks = self._native.blocks
                 if blocks is NO_BLOCKS:  # look again soon
                     end = min(stop, self.cycle + _WHILE_TRANSLATING)
-            done = run_chip(self._chips, 0, self._flash, code, blocks, self._tape, _SCRATCH, end)
-            reason = Stop(done)
+            reason = Stop(self._do(self._chips, code, blocks, Bench.RUN, 0, end))
             self._drain_log()
             match reason:
                 case Stop.CYCLES if end == stop:
@@ -344,17 +384,24 @@ class Chip:
                 self.pin_log.append((cycle, kind, value))
         c.log_count = 0
 
-    def _fault_message(self) -> str:
+    @property
+    def fault_pc(self) -> int | None:
+        """Byte address of the instruction at which a fault stopped the chip; None without one."""
         c = self._c
-        kind = Fault(int(c.fault))
-        what, hint = EXPLANATIONS[kind]
-        place = int(c.pc)
-        for number in range(int(c.report_count)):
-            if int(c.reports[number, 0]) == kind:
-                place = int(c.reports[number, 2])
+        if not c.fault:
+            return None
+        for kind, _, place, address in c.reports[: c.report_count].tolist()[::-1]:
+            if kind == c.fault and address == c.fault_address:
+                return 2 * int(place)
+        return self.pc
+
+    def _fault_message(self) -> str:
+        what, hint = EXPLANATIONS[Fault(int(self._c.fault))]
+        pc = self.fault_pc
+        assert pc is not None
         return (
-            f"{self.program.name}: {what}: address {int(c.fault_address):#06x} "
-            f"at cycle {self.cycle}, pc {2 * place:#06x} ({self._place(place)}); {hint}"
+            f"{self.program.name}: {what}: address {int(self._c.fault_address):#06x} "
+            f"at cycle {self.cycle}, pc {pc:#06x} ({self._place(pc // 2)}); {hint}"
         )
 
     def _place(self, word_address: int) -> str:
@@ -367,7 +414,10 @@ class Chip:
         return disassemble_word(2 * word_address, word, following).replace("\t", " ")
 
     def reset(self) -> None:
-        """Pull the RESET pin: registers and SRAM stay, everything else starts afresh."""
+        """Pull the RESET pin for a moment: r0 to r31 and SRAM stay, everything else starts afresh.
+
+        A fault is forgotten. The first instruction comes after the start-up time of the fuses.
+        """
         self._bench(Bench.RESET, value=EXTRF)
 
     # ---- state -----------------------------------------------------------------------------------
@@ -411,9 +461,8 @@ class Chip:
     @property
     def data(self) -> NDArray[np.uint8]:
         """Data space 0x000-0x8FF as the CPU would read it now, without side effects."""
-        copy = self._chips.copy()
-        bench(copy, 0, self._tape, int(Bench.PEEK_ALL), 0, 0)
-        content: NDArray[np.uint8] = copy[0].memory.copy()
+        seen, _ = self._look(Bench.PEEK_ALL)
+        content: NDArray[np.uint8] = seen.memory
         content.flags.writeable = False
         return content
 
@@ -460,7 +509,12 @@ class Chip:
     @property
     def asleep(self) -> bool:
         """Whether the CPU is in a sleep mode."""
-        return bool(self._c.asleep)
+        return bool(self._c.asleep) and not self.in_reset
+
+    @property
+    def in_reset(self) -> bool:
+        """Whether the chip is held in reset: nothing runs before its start-up time is over."""
+        return int(self._c.asleep) == HELD_IN_RESET
 
     @property
     def reports(self) -> list[Report]:
@@ -481,13 +535,12 @@ class Chip:
 
     def digest(self) -> str:
         """Return a digest of the exact state: equal for chips that will behave equally."""
-        copy = self._chips.copy()
-        bench(copy, 0, self._tape, int(Bench.SETTLE), 0, 0)
-        copy[0].next[Source.TAPE] = 0
+        settled, _ = self._look(Bench.SETTLE)
+        settled.next[Source.TAPE] = 0
         for name in UNSEEN_FIELDS:
-            copy[0][name] = 0
-        copy[0].reports[copy[0].report_count :] = 0
-        content = hashlib.sha256(copy.tobytes())
+            settled[name] = 0
+        settled.reports[settled.report_count :] = 0
+        content = hashlib.sha256(settled.tobytes())
         content.update(self._flash.tobytes())
         return content.hexdigest()
 
@@ -507,6 +560,8 @@ class Chip:
             return self.sreg
         if SPL <= address <= SPH:
             return int(self._c.memory[address])
+        if address not in READ_EFFECTS:
+            return self._look(Bench.READ, address)[1]
         return self._bench(Bench.READ, address)
 
     def write(self, name: str, value: int) -> None:
@@ -536,9 +591,8 @@ class Chip:
     def pin(self, name: str) -> int:
         """Return the level of a pin such as ``"PB3"``."""
         port, bit = _pin(name)
-        copy = self._chips.copy()
-        bench(copy, 0, self._tape, int(Bench.SETTLE), 0, 1)
-        return int(copy[0].pin_level[port]) >> bit & 1
+        settled, _ = self._look(Bench.SETTLE, value=1)
+        return int(settled.pin_level[port]) >> bit & 1
 
     def set_pin(self, name: str, level: int | None, at: int | None = None) -> None:
         """Drive a pin from outside to 0 or 1, or let it float (None), now or from ``at`` on."""

@@ -36,7 +36,7 @@ from avrswarm.chip.data_space import (
 from avrswarm.chip.faults import Fault, report
 from avrswarm.chip.interrupts import INTERRUPT_ENTRY_CYCLES, acknowledge, lowest
 from avrswarm.chip.native import Slot
-from avrswarm.chip.peripherals import self_programming, timer_unit, watchdog
+from avrswarm.chip.peripherals import gpio, self_programming, timer_unit, watchdog
 from avrswarm.chip.registers import SMCR, SPH, SPL, SREG
 from avrswarm.chip.reset import reset
 from avrswarm.chip.schedule import handle_due, rewind_tape, update_next_event
@@ -95,6 +95,8 @@ def _acknowledge(c: ChipRow, vector: int, edge: int) -> None:
         timer = 0
     if timer < 0:
         acknowledge(c, vector)
+        if vector <= Vector.INT1:
+            gpio.update_int_requests(c)  # a low level asks again
         return
     timer_unit.catch_up(c, timer, edge)
     acknowledge(c, vector)
@@ -162,11 +164,15 @@ def run(
 
     while True:
         # ---- instruction boundary: events, resets, sleep, interrupts -----------------------------
-        if c.next_event < min(cycle, stop):
-            handle_due(c, tape, min(cycle, stop) - 1)
+        while c.next_event < min(cycle, stop) and c.log_count <= LOG_SIZE - LOG_RESERVE:
+            handle_due(c, tape, c.next_event)
+        if c.log_count > LOG_SIZE - LOG_RESERVE:
+            reason = Stop.LOG.value
+            break
         if c.reset_cause:
             c.cycle = cycle
             reset(c)
+            rewind_tape(c, tape)  # world time may have another meaning in cycles now
             cycle = c.cycle
             pc = c.pc
             sp = byte(data, SPL) | byte(data, SPH) << 8
@@ -174,9 +180,6 @@ def run(
             probing, away = 0, 0
         if c.fault:
             reason = Stop.FAULT.value
-            break
-        if c.log_count > LOG_SIZE - LOG_RESERVE:
-            reason = Stop.LOG.value
             break
         if c.clock_changed:
             c.clock_changed = 0
@@ -797,9 +800,8 @@ def run(
                     sp = (sp + 2) & 0xFFFF
                     pc = (high << 8 | low) & PC_MASK
                     cycle += 4
-                    if not i_flag:  # the interrupted program runs one instruction first
-                        i_flag = 1
-                        c.held_until = max(c.held_until, cycle + 1)
+                    i_flag = 1
+                    c.held_until = max(c.held_until, cycle + 1)  # one instruction runs first
                     limit = min(horizon(c, 1, cycle, stop), ceiling)
                     if c.suspended:
                         limit = -1  # look at once whether the interrupted loop goes on
@@ -1262,9 +1264,10 @@ def run(
                     reason = Stop.BREAKPOINT.value
                     break
                 case Op.ERASED:
+                    entered = c.last_erased < 0
                     distance = (here - c.last_erased) & PC_MASK
                     c.last_erased = here
-                    if distance == 0 or distance > 2:
+                    if entered or distance == 0 or distance > 2:
                         report(c, Fault.ERASED_FLASH, cycle, here, 2 * here)
                     cycle += 1
                     if byte(data, 31) & 0x80:

@@ -22,8 +22,9 @@ LOG_RESERVE = 32
 
 LATE_EVENTS = 512
 """With interrupts off nothing sees an event before the next access to the I/O space, which lets
-everything happen that is due: instructions may run past it. Not far, because the log has to take
-what the events tell."""
+everything happen that is due: instructions may run so far past it. But not past events that go to
+the log, which has to take all that happens within one instruction: edges of watched timer outputs,
+what the USART sends, pins that the bench drives."""
 
 
 class Access(IntEnum):
@@ -58,6 +59,11 @@ def horizon(c: ChipRow, i_flag: int, visible: int, stop: int) -> int:
     if c.next[Source.FLASH] != NEVER:
         return min(c.next_event, stop - 1)
     last = min(c.next_event + LATE_EVENTS, c.next[Source.WATCHDOG])  # that one may reset the chip
+    last = min(last, c.next[Source.USART_TX])
+    if not c.tape_in_time:  # tapes in world time drive no pins
+        last = min(last, c.next[Source.TAPE])
+    if c.timers[0].watched or c.timers[1].watched or c.timers[2].watched:
+        last = min(last, c.next_event)
     return min(last, stop - 1)
 
 
@@ -83,6 +89,9 @@ def write_data(
     if address < 0x20:
         c.memory[address] = value
     elif address < SRAM_START:
+        if not EXISTS[address]:
+            report(c, Fault.RESERVED_WRITE, edge, pc, address)
+            return
         write_io(c, tape, address, value, edge)
     else:
         report(c, Fault.WRITE_OUTSIDE, edge, pc, address)

@@ -23,6 +23,8 @@ class Fault(IntEnum):
     RESERVED_READ = 5
     STACK_OUTSIDE = 6
     BUSY_FLASH = 7
+    RESERVED_WRITE = 8
+    LOG_FULL = 9
 
 
 EXPLANATIONS: dict[Fault, tuple[str, str]] = {
@@ -46,6 +48,10 @@ EXPLANATIONS: dict[Fault, tuple[str, str]] = {
         "read of a reserved I/O register, gives 0",
         "a pointer is out of range, or the program is for another chip",
     ),
+    Fault.RESERVED_WRITE: (
+        "write to a reserved I/O register, dropped",
+        "a pointer is out of range, or the program is for another chip",
+    ),
     Fault.STACK_OUTSIDE: (
         "stack access outside SRAM",
         "the stack overflowed or SP was never set",
@@ -54,12 +60,19 @@ EXPLANATIONS: dict[Fault, tuple[str, str]] = {
         "execution from flash that is being programmed",
         "run self-programming code from the boot section and wait for RWWSB to clear",
     ),
+    Fault.LOG_FULL: (
+        "more pin changes within one instruction than can be kept",
+        "watch fewer pins",
+    ),
 }
 
 
 @kernel
 def report(c: ChipRow, kind: int, cycle: int, pc: int, address: int) -> None:
     """Note something the chip survives, once per kind and place; in strict mode make it a fault."""
+    if c.strict:
+        c.fault = kind
+        c.fault_address = address
     for number in range(c.report_count):
         if c.reports[number, 0] == kind and c.reports[number, 2] == pc:
             return
@@ -71,6 +84,3 @@ def report(c: ChipRow, kind: int, cycle: int, pc: int, address: int) -> None:
         c.report_count += 1
     else:
         c.reports_lost = 1
-    if c.strict:
-        c.fault = kind
-        c.fault_address = address

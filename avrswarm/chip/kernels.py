@@ -1,4 +1,7 @@
-"""The compiled functions that Python calls on chips; everything else is compiled into them."""
+"""The compiled functions that Python calls on chips; everything else is compiled into them.
+
+``bench`` does everything, because each further one would have all peripherals compiled again.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from avrswarm.chip import reset
+from avrswarm.chip import reset, sleep
 from avrswarm.chip.bus import EXISTS, read_io, write_io
 from avrswarm.chip.core import run
 from avrswarm.chip.peripherals import adc, eeprom, self_programming, spi, timer_unit, twi, usart
@@ -25,10 +28,18 @@ class Bench(IntEnum):
     SETTLE = 3  # bring every peripheral up to edge cycle - 1 + value, into one canonical form
     RESET = 4  # value = MCUSR bit of the cause
     PEEK_ALL = 5  # after SETTLE: put what the CPU would read into data[0x20..0xFF]
+    WAKE = 6  # return the next cycle at which a chip that sleeps or is in reset may do anything
+    RUN = 7  # to the first instruction boundary at or after cycle value; return a Stop
 
 
 @entry
-def run_chip(
+def power_on(chips: Chips, robot: int, rc_period: int) -> None:
+    """Make a zeroed record a chip just powered: all that a swarm needs of the bench."""
+    reset.power_on(chips[robot], rc_period)
+
+
+@entry
+def bench(
     chips: Chips,
     robot: int,
     flash: NDArray[np.uint16],
@@ -36,22 +47,22 @@ def run_chip(
     blocks: NDArray[np.int64],
     tape: NDArray[np.int64],
     scratch: NDArray[np.uint8],
-    stop: int,
+    what: int,
+    address: int,
+    value: int,
 ) -> int:
-    """Run one chip to the first instruction boundary at or after cycle ``stop``."""
-    return run(chips[robot], flash, code, blocks, tape, scratch, stop)
+    """Do one ``Bench`` operation on one chip; return what it reads, if it reads.
 
-
-@entry
-def bench(
-    chips: Chips, robot: int, tape: NDArray[np.int64], what: int, address: int, value: int
-) -> int:
-    """Do one ``Bench`` operation on one chip; return what it reads, if it reads."""
+    The flash and what follows it up to ``scratch`` are as for ``core.run``.
+    """
     c = chips[robot]
+    if what == Bench.RUN:
+        return run(c, flash, code, blocks, tape, scratch, value)
     if what == Bench.POWER_ON:
         reset.power_on(c, value)
         return 0
     if what == Bench.RESET:
+        c.fault = c.fault_address = 0
         c.reset_cause = value
         reset.reset(c)
         return 0
@@ -68,6 +79,9 @@ def bench(
         c.stall = 0  # no CPU was halted: the bench wrote
     elif what == Bench.SETTLE:
         settle(c, tape, c.cycle - 1 + value)
+    elif what == Bench.WAKE:
+        is_woken = c.sreg & 0x80 and c.requests & sleep.wakes(c)
+        return 1 + int(c.cycle if is_woken else max(c.next_event, c.cycle))
     elif what == Bench.PEEK_ALL:
         for register in range(0x20, 0x100):
             if EXISTS[register] and not 0x5D <= register <= 0x5F:
@@ -91,9 +105,8 @@ def settle(c: ChipRow, tape: NDArray[np.int64], edge: int) -> None:
     for at in range(edge - 1, edge + 1):  # in two steps, for the level one cycle before
         handle_due(c, tape, at)
         for timer in range(3):
-            if c.asleep <= 1:
-                timer_unit.catch_up(c, timer, at)
-                timer_unit.schedule(c, timer)
+            timer_unit.catch_up(c, timer, at)
+            timer_unit.schedule(c, timer)
         adc.catch_up(c, at)
         usart.catch_up_tx(c, at)
         usart.catch_up_rx(c, at)

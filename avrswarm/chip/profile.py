@@ -506,6 +506,9 @@ def _observe_step(
         until = min(max(until, event + 1), stop)  # asleep as long as nothing happens
     reason = run(c, flash, code, blocks, tape, scratch, until)
     _drain_log(ledger, c)
+    while reason == Stop.LOG:
+        reason = run(c, flash, code, blocks, tape, scratch, until)
+        _drain_log(ledger, c)
     if reason != Stop.CYCLES:
         return reason
     _raise(ledger, c.requests & ~before, min(event, c.cycle))

@@ -31,7 +31,13 @@ from avrswarm.chip.registers import (
     UCSR0C,
 )
 from avrswarm.chip.schedule import update_next_event
-from avrswarm.chip.state import NEVER, TIME_UNITS_PER_SECOND, ChipRow
+from avrswarm.chip.state import (
+    HELD_IN_RESET,
+    NEVER,
+    RUNNING,
+    TIME_UNITS_PER_SECOND,
+    ChipRow,
+)
 from avrswarm.isa.decode import FLASH_WORDS, PC_MASK
 from avrswarm.jit import kernel
 
@@ -40,18 +46,42 @@ RAM_END = 0x8FF
 WATCHDOG_HZ = 128_000
 LOW_FUSE, LOCK, EXTENDED_FUSE, HIGH_FUSE = 0, 1, 2, 3
 
+START_UP_CYCLES = 14  # DS table 8-9: 14 CK after every reset, and the time-out
+SHORT_TIME_OUT, LONG_TIME_OUT = 512, 8192  # watchdog oscillator cycles (DS table 8-2): 4.1, 65 ms
+_FIRST_CRYSTAL = 6  # CKSEL from which on the fuses mean a crystal, not counting watch crystals
+
+
+@kernel
+def _time_out(c: ChipRow) -> int:
+    """Return the watchdog oscillator cycles that the SUT and CKSEL fuses add (DS 9.2 to 9.8)."""
+    clock = int(c.fuses[LOW_FUSE]) & 15
+    select = int(c.fuses[LOW_FUSE]) >> 4 & 3
+    step = 2 + min(select, 2)  # 3 is reserved and counts as 2 (assumption)
+    if clock >= _FIRST_CRYSTAL:
+        step = (clock & 1) << 2 | select
+    if step % 3 == 2:  # the tables go round: short, long, none
+        return 0
+    return SHORT_TIME_OUT if step % 3 == 0 else LONG_TIME_OUT
+
 
 @kernel
 def reset(c: ChipRow) -> None:
-    """Reset the chip at ``c.cycle`` for ``c.reset_cause``; r0-r31, SRAM and EEPROM stay."""
-    edge = c.cycle
+    """Reset the chip at ``c.cycle`` for ``c.reset_cause``; r0-r31, SRAM and EEPROM stay.
+
+    After power-on the first instruction runs at once: cycle 0. After other resets the chip is held
+    in reset for its start-up time, at whose end everything starts again from its reset value.
+    """
     cause = c.reset_cause
+    edge = max(c.cycle, c.starts_at) if cause == watchdog.START_UP_OVER else c.cycle
+    c.cycle = edge
+    twi.catch_up(c, edge)  # what has reached a slave outside stays there
     c.reset_cause = 0
+    c.asleep = 0
     kept_causes = 0 if cause & PORF else int(c.memory[MCUSR])
     for address in range(0x20, 0x100):
         if not eeprom.keeps_over_reset(c, address):
             c.memory[address] = 0
-    c.memory[MCUSR] = kept_causes | cause
+    c.memory[MCUSR] = (kept_causes | cause) & 0x0F
     c.memory[SPL] = RAM_END & 0xFF
     c.memory[SPH] = RAM_END >> 8
     c.memory[OSCCAL] = c.oscillator_calibration
@@ -69,8 +99,7 @@ def reset(c: ChipRow) -> None:
     c.sampled_at = -1
     c.stall = 0
     c.held_until = 0
-    c.asleep = 0
-    c.last_erased = FLASH_WORDS  # nothing executed yet: no distance of 1 or 2 to any word
+    c.last_erased = -1
     c.int_flags = 0
     c.pcint_flags = 0
     c.delayed_count = 0
@@ -83,6 +112,7 @@ def reset(c: ChipRow) -> None:
     timer0.configure(c, edge)
     timer1.configure(c, edge)
     timer2.configure(c, edge)
+    c.adc_stopped = RUNNING
     c.adc_busy = 0
     c.adc_first = 0
     c.adc_result = 0
@@ -101,6 +131,12 @@ def reset(c: ChipRow) -> None:
     adc.schedule(c)
     for port in range(3):
         gpio.refresh(c, port, edge)
+    c.capture_level = c.pin_level[gpio.B] & 1
+    if not cause & (PORF | watchdog.START_UP_OVER):
+        c.asleep = HELD_IN_RESET
+        time_out = (_time_out(c) * c.watchdog_period + c.period - 1) // c.period
+        c.starts_at = edge + START_UP_CYCLES + time_out
+        watchdog.schedule(c)
     idle.disturb(c, edge)
     update_next_event(c)
 

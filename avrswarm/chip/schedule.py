@@ -19,7 +19,7 @@ from avrswarm.chip.peripherals import (
     watchdog,
 )
 from avrswarm.chip.peripherals.gpio import Action
-from avrswarm.chip.state import NEVER, ChipRow, Source, Tape, Touch
+from avrswarm.chip.state import IDLE_SLEEP, NEVER, ChipRow, Source, Tape, Touch
 from avrswarm.jit import kernel
 
 
@@ -166,7 +166,7 @@ def _pin_action(c: ChipRow, now: int) -> None:
 @kernel
 def _clocked_edge(c: ChipRow, action: int, now: int) -> None:
     """Act on an edge that only a running clk_IO sees; ``gpio.clock_returns`` sees to the others."""
-    if c.asleep > analog_comparator.IDLE_SLEEP:
+    if c.asleep > IDLE_SLEEP:
         if action >= Action.T0_FALL:
             c.slept_edges ^= 1 if action < Action.T1_FALL else 2
         return

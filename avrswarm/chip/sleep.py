@@ -14,7 +14,7 @@ from avrswarm.chip.peripherals import (
 )
 from avrswarm.chip.registers import ADCSRA, EIMSK, SMCR
 from avrswarm.chip.schedule import update_next_event
-from avrswarm.chip.state import NEVER, ChipRow, Source
+from avrswarm.chip.state import NEVER, RUNNING, ChipRow, Source
 from avrswarm.chip.vectors import Vector
 from avrswarm.jit import kernel
 
@@ -50,21 +50,24 @@ def wakes(c: ChipRow) -> int:
 def fall_asleep(c: ChipRow, edge: int) -> None:
     """Enter the mode that SMCR selects at ``edge``."""
     mode = int(c.memory[SMCR]) >> 1 & 7
+    if mode != IDLE:
+        for timer in range(3):
+            timer_unit.catch_up(c, timer, edge)
     c.asleep = 1 + mode
     c.asleep_since = edge
-    if mode <= ADC_NOISE_REDUCTION and int(c.memory[ADCSRA]) & adc.ADEN:
+    is_converter_on = int(c.memory[ADCSRA]) & adc.ADEN != 0 and c.adc_stopped == RUNNING
+    if mode <= ADC_NOISE_REDUCTION and is_converter_on:
         adc.catch_up(c, edge)
         if not c.adc_busy:
             adc.start_single(c, edge)  # DS 24.6: entering the mode starts a conversion
     if mode != IDLE:
         for timer in range(3):
-            timer_unit.catch_up(c, timer, edge)
-            c.next[Source.TIMER0 + timer] = NEVER
+            timer_unit.schedule(c, timer)
         usart.stop_clock(c, edge)
         spi.stop_clock(c, edge)
         twi.stop_clock(c, edge)
         if mode != ADC_NOISE_REDUCTION:
-            c.next[Source.ADC] = NEVER
+            adc.stop_clock(c, edge)
     update_next_event(c)
 
 
@@ -77,11 +80,7 @@ def wake(c: ChipRow, boundary: int) -> int:
         resumed += START_UP_CYCLES
     c.asleep = 0
     if mode != IDLE:
-        clock.freeze_io(c, c.asleep_since, resumed)
-        for timer in range(3):
-            timer_unit.schedule(c, timer)
-        adc.schedule(c)
-        usart.schedule(c)
+        clock.end_of_freeze(c, c.asleep_since, resumed)
         gpio.clock_returns(c, resumed)
         analog_comparator.update(c, resumed)
         update_next_event(c)

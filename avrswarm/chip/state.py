@@ -30,6 +30,17 @@ DELAYED_SIZE = 26
 """Edges on their way at once: 9 of PCINT (3 ports, 3 cycles), 4 of INT0/1, 6 of T0/T1, 3 of the
 capture unit, 1 of RXD, 2 of the comparator."""
 LOOP_BYTES = 40
+
+RUNNING = -1
+"""In place of the cycle at which the clock of a block stopped."""
+
+IDLE_SLEEP, NOISE_REDUCTION_SLEEP = 1, 2
+"""``ChipRow.asleep`` in idle mode, above which clk_IO stands still, and in ADC noise reduction,
+above which the ADC's clock does too."""
+
+HELD_IN_RESET = 9
+"""``ChipRow.asleep`` from a reset to the first instruction after it: no clock runs."""
+
 NATIVE_SIZE = 20
 
 TIME_UNITS_PER_SECOND = 10**14
@@ -129,8 +140,9 @@ class ChipRow:
     sampled_at: int  # the boundary that `sampled` is for
     stall: int  # cycles the CPU must halt after the running instruction (EEPROM, SPM)
     held_until: int  # no interrupt is taken at a boundary before this cycle (IVCE sequence)
-    asleep: int  # 0, or 1 + SM bits of the sleep mode
+    asleep: int  # 0, 1 + SM bits of the sleep mode, or HELD_IN_RESET
     asleep_since: int
+    starts_at: int  # cycle of the first instruction after the last reset
     image: int  # which flash image this chip runs
     private_image: int  # 1 if that image belongs to this chip alone, so that SPM may change it
     flash_changed: int  # 1: self-programming has changed that image since power-on
@@ -142,7 +154,7 @@ class ChipRow:
     strict: int  # 1: every report stops the chip
     fault: int  # a Fault, 0 = none
     fault_address: int
-    last_erased: int  # word address of the erased word executed last
+    last_erased: int  # word address of the erased word executed last; -1 = none
     skip_idle: int  # 1: jump over idle loops in closed form (never changes a result)
     io_touched: int  # what a probed loop did to the I/O space: see `Touch`
     io_seen: int  # the same before that loop was probed, since somebody last cleared it
@@ -199,6 +211,7 @@ class ChipRow:
     timers: Annotated[Sequence[TimerRow], TimerRow, (3,)]
 
     # --- ADC and comparator -----------------------------------------------------------------------
+    adc_stopped: int  # cycle at which its clock stopped (PRR, deep sleep), or RUNNING
     adc_busy: int
     adc_first: int  # the next conversion is the long first one after ADEN
     adc_base: int  # a rising edge of the ADC clock
@@ -240,7 +253,7 @@ class ChipRow:
     watchdog_window: int  # landing edge of WDCE; NEVER = closed
 
     # --- USART0 -----------------------------------------------------------------------------------
-    usart_stopped: int  # cycle at which its clock stopped (PRR, deep sleep); 0 = running
+    usart_stopped: int  # cycle at which its clock stopped (PRR, deep sleep), or RUNNING
     txd: int  # level the transmitter drives
     tx_busy: int
     tx_complete: int  # TXC0
@@ -268,14 +281,14 @@ class ChipRow:
     rx_fifo: Annotated[Numbers, (3,)]  # byte | RXB8 << 8 | FE << 9 | DOR << 10 | UPE << 11
 
     # --- SPI and TWI ------------------------------------------------------------------------------
-    spi_stopped: int  # cycle at which its clock stopped; 0 = running
+    spi_stopped: int  # cycle at which its clock stopped, or RUNNING
     spi_flag: int  # SPIF
     spi_collision: int  # WCOL
     spi_end: int  # cycle at which the running transfer ends; NEVER = idle
     spi_out: int
     spi_status_read: int  # SPIF and WCOL as SPSR last showed them
     spi_input: int  # what the outside shifts in; -1 = MOSI looped back to MISO
-    twi_stopped: int  # cycle at which its clock stopped; 0 = running
+    twi_stopped: int  # cycle at which its clock stopped, or RUNNING
     twi_flag: int  # TWINT
     twi_collision: int  # TWWC
     twi_end: int  # cycle at which the running operation ends; NEVER = idle

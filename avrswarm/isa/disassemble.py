@@ -8,6 +8,8 @@ from avrswarm.isa.decode import FLASH_WORDS, PC_MASK
 from avrswarm.isa.table import TABLE, UNKNOWN, Form, Op, Row, row_of_word
 from avrswarm.program.image import Program
 
+_JUMPS = (Form.BRANCH, Form.RELATIVE, Form.ABSOLUTE)
+
 
 def instruction_words(word: int) -> int:
     """Return the length in words of the instruction that starts with ``word``."""
@@ -107,5 +109,11 @@ def disassemble(program: Program) -> Iterator[str]:
         words = instruction_words(word)
         raw = f"{word & 255:02x} {word >> 8:02x}"
         raw += f" {following & 255:02x} {following >> 8:02x}" if words == 2 else "      "
-        yield f"{2 * address:8x}:\t{raw}\t{disassemble_word(2 * address, word, following)}"
+        text = disassemble_word(2 * address, word, following)
+        row = int(row_of_word()[word])
+        if row != UNKNOWN and TABLE[row].form in _JUMPS:
+            target = int(text.rpartition("0x")[2], 16)
+            if program.symbols.nearest(target) is not None:
+                text += f" <{program.symbols.describe(target)}>"
+        yield f"{2 * address:8x}:\t{raw}\t{text}"
         address += words

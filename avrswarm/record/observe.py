@@ -39,10 +39,15 @@ class BenchChip(Protocol):
     def data(self) -> Any: ...  # noqa: D102
     @property
     def flash(self) -> Any: ...  # noqa: D102
+    @property
+    def asleep(self) -> bool: ...  # noqa: D102
+    @property
+    def in_reset(self) -> bool: ...  # noqa: D102
     def pin(self, name: str) -> int: ...  # noqa: D102
     def watch_pins(self, *names: str) -> None: ...  # noqa: D102
     def step(self) -> str: ...  # noqa: D102
     def run(self, cycles: int) -> str: ...  # noqa: D102
+    def run_to_wake(self, max_cycles: int) -> str: ...  # noqa: D102
     def run_until(self, *, pc: int, max_cycles: int) -> str: ...  # noqa: D102
 
 
@@ -70,6 +75,7 @@ class Observation:
         self._vcd = None if vcd is None else VcdWriter(vcd, chip.clock_hz, widths)
         self._changes: list[tuple[int, str, int]] = []  # cycle, signal, value
         self._seen: dict[str, int] = {}
+        self._rests = False  # the chip sleeps or is held in reset, and the trace says so
 
     def run(self, until: int | None, max_cycles: int) -> str:
         """Run to the byte address ``until`` or for ``max_cycles``; return why the chip stopped."""
@@ -93,14 +99,25 @@ class Observation:
         chip = self._chip
         stop = CYCLES
         while stop == CYCLES and chip.cycle < end:
-            stop = self._step()
+            stop = self._rest(end) if chip.asleep or chip.in_reset else self._step()
             self._look()
-            if stop == CYCLES and chip.pc == until:
+            if stop == CYCLES and chip.pc == until and not (chip.asleep or chip.in_reset):
                 stop = BREAKPOINT
         return stop
 
+    def _rest(self, end: int) -> str:
+        """Let time pass in which nothing is executed, up to the wake."""
+        chip = self._chip
+        if self._trace is not None and not self._rests:
+            self._trace.write_rest(chip.cycle, chip.pc, "asleep" if chip.asleep else "in reset")
+        self._rests = True
+        if self._registers:  # some may change meanwhile
+            return chip.step()
+        return chip.run_to_wake(max_cycles=end - chip.cycle)
+
     def _step(self) -> str:
         chip = self._chip
+        self._rests = False
         if self._trace is None:
             return chip.step()
         cycle, pc, sp = chip.cycle, chip.pc, chip.sp

@@ -49,6 +49,10 @@ class TraceWriter:
         target = self._symbols.describe(handler)
         self._stream.write(f"{cycle:>12}  {pc:04x}  {place:<28}  -- interrupt, to {target}\n")
 
+    def write_rest(self, cycle: int, pc: int, why: str) -> None:
+        """Write that nothing is executed from ``cycle`` on; ``pc`` comes next."""
+        self._stream.write(f"{cycle:>12}  {pc:04x}  {self._symbols.describe(pc):<28}  -- {why}\n")
+
 
 def flags_text(sreg: int) -> str:
     """Return SREG as letters, set flags in upper case.

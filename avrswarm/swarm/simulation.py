@@ -34,7 +34,7 @@ from avrswarm.chip.chip import (
     UNSEEN_FIELDS,
     Chip,
 )
-from avrswarm.chip.kernels import Bench, bench
+from avrswarm.chip.kernels import power_on
 from avrswarm.chip.native import NO_BLOCKS
 from avrswarm.chip.state import (
     NEVER,
@@ -342,10 +342,9 @@ class Simulation:
         chips.noise_key = (numbers * 0x1000003D + self.seed * 0x10001 + 0x5851F42D) & (2**62 - 1)
         chips.outside_driven[:, 2] = 1  # PD0: the charger's open-drain output with its pull-up
         chips.outside_level[:, 2] = 1 - self.battery.charging
-        nothing = np.zeros((0, 4), np.int64)
         for robot in range(count):
             period = round(TIME_UNITS_PER_SECOND / self.traits.clock_hz[robot])
-            bench(chips, robot, nothing, int(Bench.POWER_ON), 0, period)
+            power_on(chips, robot, period)
         self._periods = chips.rc_period_factory.copy()
         chips.time_base = np.round(self.traits.start_s * TIME_UNITS_PER_SECOND).astype(np.int64)
         chips.skip_idle = int(skip_idle)

@@ -14,6 +14,7 @@ from tests.reference.assemble import Assembler, jmp, ldi, nop, out, rjmp, sts
 D = 3  # dead cycles of interrupt entry (timing reference 2.2: recommended 3)
 MAIN = 0x100  # word address of the main program when there are interrupt routines
 ROUTINES = 0x80  # word address of interrupt routines that do not fit into their vector
+START_UP = 14 + 512_000  # from a reset to the first instruction: SUT = 10, 8192 cycles of 128 kHz
 BOOT = 0x3800  # first word of the boot section for BOOTSZ = 00, as in the default fuses
 
 

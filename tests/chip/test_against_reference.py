@@ -99,6 +99,6 @@ def test_watchdog_and_power_down():
     a.label("loop")(asm.in_(23, asm.TCNT0)).branch(asm.rjmp, "loop")
     compare(
         Case(
-            seed=0, words=a.words(), stimuli=[], eeprom=[], cycles=390_000, themes=set(), listing=[]
+            seed=0, words=a.words(), stimuli=[], eeprom=[], cycles=910_000, themes=set(), listing=[]
         )
     )

@@ -93,6 +93,7 @@ STRAY = {
     Fault.READ_OUTSIDE: (lds(16, 0x0900), 0x0900, "lds r16, 0x0900"),
     Fault.WRITE_OUTSIDE: (sts(0xFFFF, 16), 0xFFFF, "sts 0xFFFF, r16"),
     Fault.RESERVED_READ: (lds(16, 0x63), 0x63, "lds r16, 0x0063"),
+    Fault.RESERVED_WRITE: (sts(0xFF, 16), 0xFF, "sts 0x00FF, r16"),
 }
 
 
@@ -107,7 +108,7 @@ def test_stray_access_is_reported_and_goes_on(kind):
     assert report.function == "work+0x2"
     assert report.instruction.partition(";")[0].strip() == instruction
     assert 3 <= report.cycle <= 5  # LDS reads in its second cycle, STS lands after it
-    assert chip.registers[16] == (0xA5 if kind == Fault.WRITE_OUTSIDE else 0)
+    assert chip.registers[16] == (0xA5 if "WRITE" in kind.name else 0)
     assert chip.registers[17] == 1
 
 
@@ -119,6 +120,10 @@ def test_strict_makes_a_report_a_fault(kind):
     with pytest.raises(ChipFault, match=r"pc 0x0006 \(work\+0x2: ..s "):
         chip.run(cycles=100)
     assert chip.registers[17] == 0
+    assert chip.fault_pc == WORK + 2
+    chip.reset()
+    with pytest.raises(ChipFault, match=r"pc 0x0006"):  # again, though the place is known
+        chip.run(cycles=1_000_000)
 
 
 def test_once_per_place_with_the_first_cycle():
@@ -171,6 +176,15 @@ def test_erased_flash_runs_like_sbrs_and_is_reported_where_it_was_entered():
     assert chip.pc == 0
     (report,) = chip.reports
     assert (report.kind, report.pc, report.cycle) == (Fault.ERASED_FLASH, 6, 3)
+
+
+@pytest.mark.jit_off
+@pytest.mark.parametrize("words", [0, 1, 2, 3, 4])
+def test_running_off_a_short_program_is_reported(words):
+    chip = Chip(Program.from_words(nop() * words))
+    chip.run(cycles=10)
+    (report,) = chip.reports
+    assert (report.kind, report.pc, report.cycle) == (Fault.ERASED_FLASH, 2 * words, words)
 
 
 def test_erased_flash_skips_with_bit_7_of_r31():

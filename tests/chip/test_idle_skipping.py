@@ -22,6 +22,7 @@ from tests.reference import assemble as asm
 from tests.reference.generate import generate
 
 from .lockstep import make_chip
+from .section11 import START_UP
 
 FIRST = int(os.environ.get("AVRSWARM_IDLE_FIRST_SEED", "0"))
 SEEDS = int(os.environ.get("AVRSWARM_IDLE_SEEDS", "150"))
@@ -438,7 +439,7 @@ def test_the_bench_meddles_with_a_proven_loop(meddle, stop):
     for chip in (skipping, plain):
         chip.run(stop)
         meddle(chip)
-    for cycles in (5, 6, 7, 3000, 60_000):
+    for cycles in (5, 6, 7, 3000, START_UP, 60_000):
         skipping.run(cycles)
         plain.run(cycles)
         assert_same(skipping, plain, f"at cycle {plain.cycle}")

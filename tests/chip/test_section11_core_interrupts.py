@@ -292,7 +292,7 @@ def test_C18_registers_and_sram_survive_a_watchdog_reset():
     assert chip.read("WDTCSR") & 0x08
     before = [int(value) for value in chip.data[:32]], bytes(chip.data[0x100:0x900])
     running = chip.cycle
-    cycle = run_to(chip, 0, max_cycles=200_000)
+    cycle = run_to(chip, 0)
     assert cycle > running + 100_000
     assert ([int(value) for value in chip.data[:32]], bytes(chip.data[0x100:0x900])) == before
     assert chip.read("MCUSR") & 0x08
@@ -342,6 +342,26 @@ def test_I03_one_main_instruction_between_two_interrupts():
     chip.step()
     chip.step()
     assert register(chip, 20) == 3
+
+
+@pytest.mark.parametrize("by_steps", [False, True])
+def test_I03_also_with_interrupts_on_already(by_steps):
+    """RETI with I set, as in a nested routine: still one instruction first."""
+    flags = put_io(OCR0A, 0xFE) + put_io(OCR0B, 0xFE) + put_io(TCNT0, 0xFD) + put_io(TCCR0B, 1)
+    flags += nops(5) + put_io(TCCR0B, 0) + put_io(TIFR0, 1)
+    a = Assembler()
+    a(jmp(0x80)).org(2 * TIMER0_COMPA)(reti()).org(0x80)(flags, clr(20), sei())
+    a.absolute(call, "nested")(inc(20) * 20, LOOP)
+    a.label("nested")(reti())
+    chip = Chip(Program.from_words(a.words()))
+    run_to(chip, 2 * a.word_address("nested"))
+    chip.write("TIMSK0", 2)
+    chip._c.held_until = chip.cycle + 1  # as after an instruction that holds interrupts
+    begun = chip.cycle
+    if by_steps:
+        chip.step()
+    assert run_to(chip, vector(TIMER0_COMPA)) == begun + 4 + 1 + D
+    assert register(chip, 20) == 1
 
 
 def test_I04_entry_takes_d_cycles_and_four_from_the_flag():

@@ -26,6 +26,9 @@ SREGS = [mix | rest for mix in MIXES for rest in (0, N | V | S | T | INTERRUPT)]
 LOW, HIGH, FLAGS = 0x100, 0x200, 0x300  # where a row's results go
 
 
+pytestmark = pytest.mark.bounds_checked
+
+
 # ---- running -------------------------------------------------------------------------------------
 
 

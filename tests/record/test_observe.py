@@ -16,6 +16,7 @@ class ScriptedChip:
     """Loads 1 into r24, writes it to PORTB (PB0 rises) and loops."""
 
     clock_hz = 8_000_000
+    asleep = in_reset = False
 
     def __init__(self):
         self.program = Program.from_words([LDI_R24_1, OUT_PORTB_R24, RJMP_SELF])

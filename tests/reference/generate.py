@@ -847,7 +847,8 @@ class Generator:
         if "pins" in self.themes:
             self.write(asm.DDRB, self.byte() & 0xFE)
             self.write(asm.DDRD, self.byte() & 0xE9)
-            self.write(asm.EICRA, self.pick(1, 2, 3) | self.pick(1, 2, 3) << 2)
+            senses = (0, 1, 1, 2, 2, 3, 3)
+            self.write(asm.EICRA, self.pick(*senses) | self.pick(*senses) << 2)
             if "interrupts" in self.themes:
                 self.write(asm.EIMSK, self.number(0, 3))
                 self.write(asm.PCICR, self.number(0, 7))

@@ -568,7 +568,7 @@ def ret(cpu, w):
 
 def reti(cpu, w):
     ret(cpu, w)
-    cpu.later(lambda: cpu.set_i(1))
+    cpu.later(cpu.return_from_interrupt)
     return 4
 
 

@@ -10,8 +10,7 @@ one clock edge:
 An instruction that starts in cycle k and takes L cycles makes L edges; its writes land at edge
 k + L, the start of the next instruction.  IN reads in cycle k, loads read in cycle k + 1.
 
-Not modelled: SPI, TWI, USART, SPM, CLKPR, PRR, asynchronous timer 2, level-triggered INT0/1,
-capture from the comparator.
+Not modelled: SPI, TWI, USART, SPM, CLKPR, PRR, asynchronous timer 2, capture from the comparator.
 """
 
 from . import instructions
@@ -22,6 +21,7 @@ from .timers import CLOCKS_01, CLOCKS_2, ICF, MODES_8, MODES_16, OCFA, OCFB, TOV
 INTERRUPT_ENTRY_CYCLES = 3  # dead cycles before the instruction at the vector starts (2.2)
 IDLE_WAKE_CYCLES = 4  # extra halt when an interrupt ends a sleep
 START_UP_CYCLES = 6  # RC start-up from power-down
+RESET_CYCLES = 14 + 512_000  # after a reset, SUT = 10: 8192 cycles of the 128 kHz oscillator (8.1)
 BOOT_START = 0x3800  # word address of the boot section for BOOTSZ = 00
 
 I = 7  # noqa: E741 - the I bit in SREG
@@ -57,6 +57,7 @@ class RefChip:
         self.eeprom = Eeprom()
         self.eeprom.memory[: len(eeprom)] = eeprom
         self.mcusr = 0x01  # PORF
+        self.driven, self.outside = [0, 0, 0], [0, 0, 0]  # external drive: which bits, which levels
         self.reset_peripherals()
         self.apply_stimuli()
 
@@ -74,7 +75,6 @@ class RefChip:
         self.adc_signal = 0  # the selected trigger flag as last seen
         self.watchdog = Watchdog()
         self.port, self.ddr = [0, 0, 0], [0, 0, 0]  # B, C, D
-        self.driven, self.outside = [0, 0, 0], [0, 0, 0]  # external drive: which bits, which levels
         self.levels = [(0, 0, 0)] * 9  # pin levels: [0] in the present cycle, [i] i cycles ago
         self.tccr1b_high = 0  # ICNC1 and ICES1 as written
         self.filtered_icp = 0
@@ -84,7 +84,7 @@ class RefChip:
         self.mcucr = 0
         self.ivce_left = 0  # cycles in which IVSEL may be written
         self.iv_hold_until = -1  # boundaries up to this cycle take no interrupt
-        self.iv_shadow = False  # the instruction after the IVSEL write runs first
+        self.iv_shadow = False  # the instruction after the IVSEL write, or after RETI, runs first
         self.request = (
             None  # interrupt vector sampled in the last cycle of the instruction that just ended
         )
@@ -204,6 +204,14 @@ class RefChip:
             if (self.levels[3][i] ^ self.levels[4][i]) & self.pcmsk[i]:
                 self.pcifr |= 1 << i
 
+    def external_requests(self):
+        """Flags, and in level mode the pins themselves, behind the same synchronisers."""
+        requests = self.eifr
+        for n in (0, 1):
+            if self.eicra >> 2 * n & 3 == 0 and not self.levels[2][2] >> 2 + n & 1:
+                requests |= 1 << n
+        return requests
+
     def capture(self):
         """Input capture from ICP1 (PB0); the noise canceler wants four equal samples and comes
         four cycles later.
@@ -231,7 +239,7 @@ class RefChip:
         if self.io_stopped:
             return WATCHDOG_VECTOR if self.watchdog.wdif and self.watchdog.wdie else None
         t0, t1, t2 = self.timers
-        external, changed = self.eifr & self.eimsk, self.pcifr & self.pcicr
+        external, changed = self.external_requests() & self.eimsk, self.pcifr & self.pcicr
         a0, a1, a2 = t0.flags & t0.mask, t1.flags & t1.mask, t2.flags & t2.mask
         requests = [
             (1, external & 1),
@@ -357,15 +365,24 @@ class RefChip:
         self.enter(self.request)
 
     def watchdog_restart(self):
-        """Registers, SRAM, EEPROM and a running EEPROM write are kept (8.3)."""
-        self.watchdog.wants_reset = False
+        """Registers, SRAM, EEPROM and a running EEPROM write are kept (8.3).
+
+        Nothing else goes on before the start-up time is over.
+        """
+        level, volts = self.comparator.level, self.adc.volts
         self.reset_peripherals()
+        self.comparator.level, self.adc.volts = level, volts
+        for _ in range(1 + RESET_CYCLES):
+            self.cycle += 1
+            self.eeprom.edge()
+            self.apply_stimuli()
+        self.levels = [self.pin_levels()] * len(self.levels)
+        self.comparator.aco = self.comparator.first = self.comparator.level
         self.mcusr |= 0x08
         self.watchdog.wde = 1
         self.f = [0] * 8
         self.sp = 0x08FF
         self.pc = 0
-        self.edge(last=True)
 
     # ---- what the instructions call --------------------------------------------------------------
 
@@ -383,6 +400,10 @@ class RefChip:
 
     def set_i(self, value):
         self.f[I] = value
+
+    def return_from_interrupt(self):
+        self.f[I] = 1
+        self.iv_shadow = True
 
     def write(self, a, value):
         self.landing.append(lambda: self.store(a, value))
@@ -560,6 +581,9 @@ def write_pcicr(chip, value, touched):
 @writer("EICRA")
 def write_eicra(chip, value, touched):
     chip.eicra = value & 0x0F
+    for n in (0, 1):
+        if value >> 2 * n & 3 == 0:
+            chip.eifr &= ~(1 << n)  # always cleared in level mode (2.1)
 
 
 def define_pcmsk(i):

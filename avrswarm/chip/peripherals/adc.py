@@ -7,8 +7,8 @@ the end if someone waits for it, are events; everything else is worked out when 
 from __future__ import annotations
 
 from avrswarm.chip.interrupts import set_request
-from avrswarm.chip.registers import ADCL, ADCSRA, ADCSRB, ADMUX, PRR
-from avrswarm.chip.state import NEVER, ChipRow, Source
+from avrswarm.chip.registers import ADCL, ADCSRA, ADCSRB, ADMUX
+from avrswarm.chip.state import NEVER, RUNNING, ChipRow, Source
 from avrswarm.chip.vectors import Vector
 from avrswarm.jit import kernel
 
@@ -59,7 +59,7 @@ def _begin(c: ChipRow, start: int, triggered: bool) -> None:
 @kernel
 def trigger(c: ChipRow, source: int, edge: int) -> None:
     """Start a conversion when the selected trigger flag rises; ignored while one is running."""
-    if trigger_source(c) != source:
+    if trigger_source(c) != source or c.adc_stopped != RUNNING:
         return
     catch_up(c, edge)
     if c.adc_busy:
@@ -113,6 +113,8 @@ def _convert(c: ChipRow) -> int:
 @kernel
 def catch_up(c: ChipRow, edge: int) -> None:
     """Let samples and completions at edges up to and including ``edge`` happen."""
+    if c.adc_stopped != RUNNING:
+        return
     while c.adc_busy and c.adc_sample <= edge:
         if c.adc_value < 0:
             c.adc_value = _convert(c)
@@ -145,12 +147,36 @@ def update_request(c: ChipRow) -> None:
 def schedule(c: ChipRow) -> None:
     """Recompute when the ADC next matters to others."""
     when = NEVER
-    if c.adc_busy:
+    if c.adc_busy and c.adc_stopped == RUNNING:
         if c.adc_value < 0:
             when = c.adc_sample
         elif int(c.memory[ADCSRA]) & ADIE or trigger_source(c) == FREE_RUNNING:
             when = c.adc_done
     c.next[Source.ADC] = when
+
+
+@kernel
+def stop_clock(c: ChipRow, edge: int) -> None:
+    """Freeze the ADC: PRR.PRADC was set, or its clock stands still in a deep sleep."""
+    if c.adc_stopped != RUNNING:
+        return
+    catch_up(c, edge)
+    c.adc_stopped = edge
+    schedule(c)
+
+
+@kernel
+def start_clock(c: ChipRow, edge: int) -> None:
+    """Go on where ``stop_clock`` left off."""
+    if c.adc_stopped == RUNNING:
+        return
+    pause = edge - c.adc_stopped
+    c.adc_stopped = RUNNING
+    c.adc_base += pause
+    c.adc_start += pause
+    c.adc_sample += pause
+    c.adc_done += pause
+    schedule(c)
 
 
 @kernel
@@ -170,12 +196,12 @@ def read(c: ChipRow, address: int, cycle: int) -> int:
 @kernel
 def write_control(c: ChipRow, value: int, edge: int) -> None:
     """Write ADCSRA."""
+    if c.adc_stopped != RUNNING:
+        return
     catch_up(c, edge)
     old = int(c.memory[ADCSRA])
     if value & ADIF:
         c.adc_flag = 0
-    if int(c.memory[PRR]) & 1:
-        value &= ~ADEN
     c.memory[ADCSRA] = value & ~(ADSC | ADIF)
     if not value & ADEN:
         c.adc_busy = 0
@@ -191,6 +217,8 @@ def write_control(c: ChipRow, value: int, edge: int) -> None:
 @kernel
 def write_mux(c: ChipRow, value: int, edge: int) -> None:
     """Write ADMUX; a conversion whose first clock edge has passed keeps what it started with."""
+    if c.adc_stopped != RUNNING:
+        return
     catch_up(c, edge)
     c.memory[ADMUX] = value & 0xEF
     if c.adc_busy and c.adc_start > edge:
@@ -200,6 +228,8 @@ def write_mux(c: ChipRow, value: int, edge: int) -> None:
 @kernel
 def write_trigger_select(c: ChipRow, value: int, was_set: bool, is_set: bool, edge: int) -> None:
     """Write ADCSRB; going from a cleared to a set trigger flag is a trigger edge (DS 24.4)."""
+    if c.adc_stopped != RUNNING:
+        return
     catch_up(c, edge)
     c.memory[ADCSRB] = value & 0x47
     if is_set and not was_set:

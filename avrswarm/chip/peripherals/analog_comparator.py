@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from avrswarm.chip.interrupts import set_request
 from avrswarm.chip.peripherals import adc, gpio
-from avrswarm.chip.registers import ACSR, ADCSRA, ADCSRB, ADMUX
-from avrswarm.chip.state import ChipRow
+from avrswarm.chip.registers import ACSR, ADCSRA, ADCSRB, ADMUX, PRR
+from avrswarm.chip.state import IDLE_SLEEP, ChipRow
 from avrswarm.chip.vectors import Vector
 from avrswarm.jit import kernel
 
 ACD, ACBG, ACO, ACI, ACIE, ACIC = 0x80, 0x40, 0x20, 0x10, 0x08, 0x04
-_ACME, _ADEN = 0x40, 0x80
+_ACME, _ADEN, _PRADC = 0x40, 0x80, 0x01
 
-IDLE_SLEEP = 1  # value of ``asleep`` in idle mode, the only one in which clk_IO runs
 ACO_SYNC_CYCLES = 2
 """Cycles from an input crossing to ACO and ACI; the datasheet says 1 to 2 (assumption: 2)."""
 
@@ -38,6 +37,8 @@ def _level(c: ChipRow) -> int:
 
 @kernel
 def _is_multiplexed(c: ChipRow) -> bool:
+    if int(c.memory[PRR]) & _PRADC:  # DS 10.11.3: no multiplexer while the ADC is shut down
+        return False
     return int(c.memory[ADCSRB]) & _ACME != 0 and int(c.memory[ADCSRA]) & _ADEN == 0
 
 

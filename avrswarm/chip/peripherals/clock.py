@@ -16,7 +16,7 @@ from avrswarm.chip.peripherals import (
     usart,
     watchdog,
 )
-from avrswarm.chip.registers import ADCSRA, CLKPR, MCUCR, OSCCAL, PRR, SMCR
+from avrswarm.chip.registers import CLKPR, MCUCR, OSCCAL, PRR
 from avrswarm.chip.state import NEVER, ChipRow
 from avrswarm.jit import kernel
 
@@ -24,7 +24,6 @@ CLKPCE = 0x80
 PUD, IVSEL, IVCE = 0x10, 0x02, 0x01
 _CKDIV8 = 0x80  # in the low fuse byte; 0 = start with the clock divided by 8
 _PRTWI, _PRSPI, _PRUSART, _PRADC = 0x80, 0x04, 0x02, 0x01
-_ADC_NOISE_REDUCTION = 1  # SM bits
 
 WINDOW_CYCLES = 4
 """CLKPCE, IVCE read 1 for this many cycles; a change may land 1, 2 or 3 after (at 4: conf. U)."""
@@ -170,7 +169,9 @@ def write_prr(c: ChipRow, value: int, edge: int) -> None:
     for timer in range(3):
         timer_unit.update_wants(c, timer)
     if value & _PRADC:
-        adc.write_control(c, int(c.memory[ADCSRA]), edge)  # which now turns the ADC off
+        adc.stop_clock(c, edge)
+    else:
+        adc.start_clock(c, edge)
     if value & _PRUSART:
         usart.stop_clock(c, edge)
     else:
@@ -186,34 +187,22 @@ def write_prr(c: ChipRow, value: int, edge: int) -> None:
 
 
 @kernel
-def freeze_io(c: ChipRow, start: int, end: int) -> None:
-    """Take back the edges after ``start`` up to ``end``: clk_IO did not run (sleep)."""
-    length = end - start
-    if length <= 0:
-        return
+def end_of_freeze(c: ChipRow, start: int, end: int) -> None:
+    """Start what stood still since ``start`` again at ``end``: clk_IO did not run (sleep)."""
     for timer in range(3):
-        timer_unit.catch_up(c, timer, start)
         c.timers[timer].at = end
     for prescaler in range(2):
-        c.prescaler_base[prescaler] += length
+        c.prescaler_base[prescaler] += end - start
     for timer in range(3):
         timer_unit.schedule(c, timer)
-    if int(c.memory[SMCR]) >> 1 & 7 != _ADC_NOISE_REDUCTION:  # in that mode the ADC's clock did run
-        adc.catch_up(c, start)
-        c.adc_base += length
-        c.adc_start += length
-        c.adc_sample += length
-        c.adc_done += length
-        adc.schedule(c)
     reduced = int(c.memory[PRR])  # what PRR stops stays stopped
+    if not reduced & _PRADC:  # in ADC noise reduction its clock was not stopped
+        adc.start_clock(c, end)
     if not reduced & _PRUSART:
-        usart.stop_clock(c, start)
         usart.start_clock(c, end)
     if not reduced & _PRSPI:
-        spi.stop_clock(c, start)
         spi.start_clock(c, end)
     if not reduced & _PRTWI:
-        twi.stop_clock(c, start)
         twi.start_clock(c, end)
 
 

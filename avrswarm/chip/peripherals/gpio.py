@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from avrswarm.chip.faults import Fault
 from avrswarm.chip.interrupts import set_request
 from avrswarm.chip.peripherals import adc
 from avrswarm.chip.registers import (
@@ -68,10 +69,22 @@ class Action(IntEnum):
 
 @kernel
 def log(c: ChipRow, cycle: int, kind: int, value: int) -> None:
-    """Tell the surroundings something; the core stops well before the log is full."""
-    if c.log_count < LOG_SIZE:
-        c.log[c.log_count] = cycle << 16 | kind << 8 | value
-        c.log_count += 1
+    """Tell the surroundings something; the core stops well before the log is full.
+
+    A level that lasted for no time at all gives way to the one after it.
+    """
+    entry = cycle << 16 | kind << 8 | value
+    place = c.log_count
+    while place > 0 and c.log[place - 1] >> 16 == cycle:
+        place -= 1
+        if (c.log[place] ^ entry) & ~0xFF == 0:
+            c.log[place] = entry
+            return
+    if c.log_count == LOG_SIZE:
+        c.fault = Fault.LOG_FULL
+        return
+    c.log[c.log_count] = entry
+    c.log_count += 1
 
 
 @kernel
@@ -272,17 +285,33 @@ def interrupt_edge(c: ChipRow, number: int, level: int, edge: int) -> None:
         c.int_flags |= 1 << number
         if number == 0:
             adc.trigger(c, 2, edge)
-    update_int_request(c, number)
+    update_int_requests(c)
 
 
 @kernel
-def update_int_request(c: ChipRow, number: int) -> None:
-    """Recompute the request of INT0 or INT1; in level mode it follows the pin, without a flag."""
-    mode = (int(c.memory[EICRA]) >> (2 * number)) & 3
-    enabled = int(c.memory[EIMSK]) >> number & 1
-    low = c.pin_level[D] >> (2 + number) & 1 == 0
-    asserted = low if mode == 0 else (c.int_flags >> number & 1) != 0
-    set_request(c, Vector.INT0 + number, enabled != 0 and asserted)
+def _synchronised_level(c: ChipRow, number: int) -> int:
+    """Return the level of INT0 or INT1 behind its synchroniser."""
+    for place in range(c.delayed_count):
+        if c.delayed[place] & 0xFF == Action.INT0 + number:
+            return c.delayed[place] >> 8 & 1 ^ 1  # the first edge on its way leads away from it
+    return c.pin_level[D] >> (2 + number) & 1
+
+
+@kernel
+def update_int_requests(c: ChipRow) -> None:
+    """Recompute the requests of INT0 and INT1.
+
+    With EICRA at low level a request follows the pin, and the flag is always cleared (DS 13.2.1,
+    13.2.3).
+    """
+    for number in range(2):
+        if int(c.memory[EICRA]) >> (2 * number) & 3 == 0:
+            c.int_flags &= ~(1 << number)
+            asserted = _synchronised_level(c, number) == 0
+        else:
+            asserted = c.int_flags >> number & 1 != 0
+        enabled = int(c.memory[EIMSK]) >> number & 1 != 0
+        set_request(c, Vector.INT0 + number, enabled and asserted)
 
 
 @kernel

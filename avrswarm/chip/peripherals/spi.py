@@ -16,7 +16,7 @@ from __future__ import annotations
 from avrswarm.chip.interrupts import set_request
 from avrswarm.chip.peripherals import gpio
 from avrswarm.chip.registers import DDRB, SPCR, SPDR, SPSR
-from avrswarm.chip.state import NEVER, ChipRow, Source
+from avrswarm.chip.state import NEVER, RUNNING, ChipRow, Source
 from avrswarm.chip.vectors import Vector
 from avrswarm.jit import kernel
 
@@ -33,7 +33,7 @@ def reset(c: ChipRow) -> None:
     c.spi_collision = 0
     c.spi_status_read = 0
     c.spi_end = NEVER
-    c.spi_stopped = 0
+    c.spi_stopped = RUNNING
     update_request(c)
     schedule(c)
 
@@ -70,7 +70,7 @@ def _finish(c: ChipRow, received: int) -> None:
 @kernel
 def catch_up(c: ChipRow, edge: int) -> None:
     """Let a transfer that ends at or before ``edge`` end."""
-    if c.spi_end > edge or c.spi_stopped:
+    if c.spi_end > edge or c.spi_stopped != RUNNING:
         return
     _finish(c, c.spi_out if c.spi_input < 0 else c.spi_input)
     schedule(c)
@@ -83,7 +83,7 @@ def slave_select(c: ChipRow, edge: int) -> None:
     Call it when PB2 or its direction changes; accesses of the SPI's registers call it themselves.
     """
     is_low_input = (int(c.memory[DDRB]) | c.pin_level[gpio.B]) & _SS == 0
-    if _is_master(c) and is_low_input and not c.spi_stopped:
+    if _is_master(c) and is_low_input and c.spi_stopped == RUNNING:
         catch_up(c, edge)
         c.memory[SPCR] = int(c.memory[SPCR]) & ~MSTR
         c.spi_end = NEVER
@@ -97,7 +97,7 @@ def exchange(c: ChipRow, value: int, edge: int) -> int:
     """Let an outside master exchange a byte that is complete at ``edge``; -1 if nobody listens."""
     control = int(c.memory[SPCR])
     selected = c.pin_level[gpio.B] & _SS == 0
-    if not control & SPE or control & MSTR or not selected or c.spi_stopped:
+    if not control & SPE or control & MSTR or not selected or c.spi_stopped != RUNNING:
         return -1
     sent = c.spi_out
     c.spi_out = value  # what comes in is what goes out next, unless the CPU writes SPDR
@@ -114,14 +114,14 @@ def update_request(c: ChipRow) -> None:
 @kernel
 def schedule(c: ChipRow) -> None:
     """Recompute when the SPI next matters to others."""
-    waiting = int(c.memory[SPCR]) & SPIE != 0 and not c.spi_stopped
+    waiting = int(c.memory[SPCR]) & SPIE != 0 and c.spi_stopped == RUNNING
     c.next[Source.SPI] = c.spi_end if waiting else NEVER
 
 
 @kernel
 def stop_clock(c: ChipRow, edge: int) -> None:
     """Freeze the SPI: PRR.PRSPI was set, or clk_IO stands still in a deep sleep."""
-    if c.spi_stopped:
+    if c.spi_stopped != RUNNING:
         return
     catch_up(c, edge)
     c.spi_stopped = edge
@@ -131,11 +131,11 @@ def stop_clock(c: ChipRow, edge: int) -> None:
 @kernel
 def start_clock(c: ChipRow, edge: int) -> None:
     """Go on where ``stop_clock`` left off."""
-    if not c.spi_stopped:
+    if c.spi_stopped == RUNNING:
         return
     if c.spi_end != NEVER:
         c.spi_end += edge - c.spi_stopped
-    c.spi_stopped = 0
+    c.spi_stopped = RUNNING
     schedule(c)
 
 
@@ -179,7 +179,7 @@ def read(c: ChipRow, address: int, cycle: int) -> int:
 @kernel
 def write(c: ChipRow, address: int, value: int, edge: int) -> None:
     """Write SPCR, SPSR or SPDR."""
-    if c.spi_stopped:
+    if c.spi_stopped != RUNNING:
         return
     catch_up(c, edge)
     if address == SPDR:

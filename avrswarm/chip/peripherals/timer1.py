@@ -120,8 +120,17 @@ def is_high_byte(address: int) -> bool:
 
 
 @kernel
+def write_high_byte(c: ChipRow, value: int) -> None:
+    """Let a CPU write to a high byte go to TEMP, unless PRR stops Timer/Counter1."""
+    if not int(c.memory[PRR]) & _PRR_BIT:
+        c.timers[TIMER].temp = value
+
+
+@kernel
 def write(c: ChipRow, address: int, value: int, edge: int) -> None:
-    """Let a CPU write to a Timer/Counter1 register, but a high byte, land at ``edge``."""
+    """Let a CPU write to a register, but a high byte, land at ``edge``, unless PRR stops it."""
+    if int(c.memory[PRR]) & _PRR_BIT:
+        return
     t = c.timers[TIMER]
     timer_unit.catch_up(c, TIMER, edge)
     word = t.temp << 8 | value

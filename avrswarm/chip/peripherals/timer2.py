@@ -63,7 +63,9 @@ def read(c: ChipRow, address: int, cycle: int) -> int:
 
 @kernel
 def write(c: ChipRow, address: int, value: int, edge: int) -> None:
-    """Let a CPU write to a Timer/Counter2 register land at ``edge``."""
+    """Let a CPU write to a Timer/Counter2 register land at ``edge``, unless PRR stops it."""
+    if int(c.memory[PRR]) & _PRR_BIT:
+        return
     timer_unit.catch_up(c, TIMER, edge)
     t = c.timers[TIMER]
     if address == TCNT2:

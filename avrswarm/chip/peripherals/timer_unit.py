@@ -10,7 +10,7 @@ from enum import IntEnum
 
 from avrswarm.chip.interrupts import set_request
 from avrswarm.chip.peripherals import adc, gpio
-from avrswarm.chip.state import NEVER, ChipRow, Source, TimerRow
+from avrswarm.chip.state import IDLE_SLEEP, NEVER, ChipRow, Source, TimerRow
 from avrswarm.chip.vectors import Vector
 from avrswarm.jit import kernel
 
@@ -229,6 +229,8 @@ def _whole_periods(t: TimerRow, ticks: int) -> int:
 
 @kernel
 def _is_clocked(c: ChipRow, t: TimerRow) -> bool:
+    if c.asleep > IDLE_SLEEP:
+        return False
     return t.divisor > 0 and (t.divisor == 1 or c.prescaler_held[t.prescaler] == 0)
 
 
@@ -245,7 +247,7 @@ def _edge_after(c: ChipRow, t: TimerRow, ticks: int) -> int:
 def catch_up(c: ChipRow, timer: int, edge: int) -> None:
     """Let all timer clocks at edges up to and including ``edge`` happen."""
     t = c.timers[timer]
-    if edge <= t.at:
+    if edge <= t.at or c.asleep > IDLE_SLEEP:
         return
     if not _is_clocked(c, t):
         t.at = edge

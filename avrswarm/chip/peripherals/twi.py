@@ -16,7 +16,7 @@ from enum import IntEnum
 
 from avrswarm.chip.interrupts import set_request
 from avrswarm.chip.registers import TWAMR, TWBR, TWCR, TWDR, TWSR
-from avrswarm.chip.state import NEVER, ChipRow, Source
+from avrswarm.chip.state import NEVER, RUNNING, ChipRow, Source
 from avrswarm.chip.vectors import Vector
 from avrswarm.jit import kernel
 
@@ -61,7 +61,7 @@ def reset(c: ChipRow) -> None:
     _release(c)
     c.twi_flag = 0
     c.twi_collision = 0
-    c.twi_stopped = 0
+    c.twi_stopped = RUNNING
     update_request(c)
     schedule(c)
 
@@ -164,7 +164,7 @@ def _finish(c: ChipRow) -> None:
 @kernel
 def catch_up(c: ChipRow, edge: int) -> None:
     """Let operations that end at or before ``edge`` end."""
-    if c.twi_end > edge or c.twi_stopped:
+    if c.twi_end > edge or c.twi_stopped != RUNNING:
         return
     while c.twi_end <= edge:
         end = c.twi_end
@@ -183,14 +183,14 @@ def update_request(c: ChipRow) -> None:
 @kernel
 def schedule(c: ChipRow) -> None:
     """Recompute when the TWI next matters to others."""
-    waiting = int(c.memory[TWCR]) & TWIE != 0 and not c.twi_stopped
+    waiting = int(c.memory[TWCR]) & TWIE != 0 and c.twi_stopped == RUNNING
     c.next[Source.TWI] = c.twi_end if waiting else NEVER
 
 
 @kernel
 def stop_clock(c: ChipRow, edge: int) -> None:
     """Freeze the TWI: PRR.PRTWI was set, or clk_IO stands still in a deep sleep."""
-    if c.twi_stopped:
+    if c.twi_stopped != RUNNING:
         return
     catch_up(c, edge)
     c.twi_stopped = edge
@@ -200,11 +200,11 @@ def stop_clock(c: ChipRow, edge: int) -> None:
 @kernel
 def start_clock(c: ChipRow, edge: int) -> None:
     """Go on where ``stop_clock`` left off."""
-    if not c.twi_stopped:
+    if c.twi_stopped == RUNNING:
         return
     if c.twi_end != NEVER:
         c.twi_end += edge - c.twi_stopped
-    c.twi_stopped = 0
+    c.twi_stopped = RUNNING
     schedule(c)
 
 
@@ -233,7 +233,7 @@ def read(c: ChipRow, address: int, cycle: int) -> int:
 @kernel
 def write(c: ChipRow, address: int, value: int, edge: int) -> None:
     """Write a TWI register."""
-    if c.twi_stopped:
+    if c.twi_stopped != RUNNING:
         return
     catch_up(c, edge)
     if address == TWCR:

@@ -27,7 +27,7 @@ from __future__ import annotations
 from avrswarm.chip.interrupts import set_request
 from avrswarm.chip.peripherals import gpio
 from avrswarm.chip.registers import PCMSK2, UBRR0H, UBRR0L, UCSR0A, UCSR0B, UCSR0C, UDR0
-from avrswarm.chip.state import NEVER, ChipRow, Log, Source
+from avrswarm.chip.state import NEVER, RUNNING, ChipRow, Log, Source
 from avrswarm.chip.vectors import Vector
 from avrswarm.jit import kernel
 
@@ -55,7 +55,7 @@ def reset(c: ChipRow) -> None:
     c.rx_active = 0
     c.rx_count = 0
     c.rx_level = c.pin_level[gpio.D] & _RXD
-    c.usart_stopped = 0
+    c.usart_stopped = RUNNING
     update_requests(c)
     schedule(c)
 
@@ -166,7 +166,7 @@ def _end_frame(c: ChipRow) -> None:
 @kernel
 def catch_up_tx(c: ChipRow, edge: int) -> None:
     """Let everything the transmitter does at edges up to and including ``edge`` happen."""
-    if not c.tx_busy or c.usart_stopped:
+    if not c.tx_busy or c.usart_stopped != RUNNING:
         return
     while c.tx_busy:
         _shift_out(c, edge)
@@ -191,7 +191,7 @@ def refresh_txd(c: ChipRow, edge: int) -> None:
 @kernel
 def rxd_edge(c: ChipRow, edge: int) -> None:
     """Take note that PD0 changed at ``edge``; a fall while idle begins a frame."""
-    if c.usart_stopped:
+    if c.usart_stopped != RUNNING:
         return
     catch_up_rx(c, edge)  # samples at this very edge still see the old level
     level = c.pin_level[gpio.D] & _RXD
@@ -265,7 +265,7 @@ def _end_reception(c: ChipRow, stop_bit: int) -> None:
 @kernel
 def catch_up_rx(c: ChipRow, edge: int) -> None:
     """Let everything the receiver does at edges up to and including ``edge`` happen."""
-    if not c.rx_active or c.usart_stopped:
+    if not c.rx_active or c.usart_stopped != RUNNING:
         return
     while c.rx_active and c.rx_start + c.rx_sample * c.rx_clock <= edge:
         _sample(c)
@@ -316,7 +316,7 @@ def _next_transmitter_event(c: ChipRow) -> int:
 def schedule(c: ChipRow) -> None:
     """Recompute when transmitter and receiver next matter to others."""
     transmit, receive = NEVER, NEVER
-    if not c.usart_stopped:
+    if c.usart_stopped == RUNNING:
         if c.tx_busy:
             transmit = _next_transmitter_event(c)
         if c.rx_active and int(c.memory[UCSR0B]) & RXCIE:
@@ -330,7 +330,7 @@ def schedule(c: ChipRow) -> None:
 @kernel
 def stop_clock(c: ChipRow, edge: int) -> None:
     """Freeze the USART: PRR.PRUSART0 was set, or clk_IO stands still in a deep sleep."""
-    if c.usart_stopped:
+    if c.usart_stopped != RUNNING:
         return
     catch_up_tx(c, edge)
     catch_up_rx(c, edge)
@@ -341,10 +341,10 @@ def stop_clock(c: ChipRow, edge: int) -> None:
 @kernel
 def start_clock(c: ChipRow, edge: int) -> None:
     """Go on where ``stop_clock`` left off; an RXD level that differs by now is seen as an edge."""
-    if not c.usart_stopped:
+    if c.usart_stopped == RUNNING:
         return
     pause = edge - c.usart_stopped
-    c.usart_stopped = 0
+    c.usart_stopped = RUNNING
     c.tx_start += pause
     c.tx_end += pause
     c.rx_start += pause
@@ -402,7 +402,7 @@ def read(c: ChipRow, address: int, cycle: int) -> int:
 @kernel
 def write(c: ChipRow, address: int, value: int, edge: int) -> None:
     """Write a USART register."""
-    if c.usart_stopped:
+    if c.usart_stopped != RUNNING:
         return
     catch_up_tx(c, edge)
     catch_up_rx(c, edge)

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from avrswarm.chip.interrupts import set_request
 from avrswarm.chip.registers import MCUSR, WDTCSR
-from avrswarm.chip.state import NEVER, ChipRow, Source
+from avrswarm.chip.state import HELD_IN_RESET, NEVER, ChipRow, Source
 from avrswarm.chip.vectors import Vector
 from avrswarm.jit import kernel
 
 WDIF, WDIE, WDCE, WDE = 0x80, 0x40, 0x10, 0x08
 WDP = 0x27
 WDRF = 0x08  # in MCUSR
+START_UP_OVER = 0x100  # in ``ChipRow.reset_cause``: the chip has been held in reset long enough
 _WDTON = 0x10  # in the high fuse byte; 0 = always on
 
 FIRST_TIMEOUT = 2048  # oscillator cycles with WDP = 0
@@ -62,7 +63,9 @@ def _timeout(c: ChipRow) -> int:
 def schedule(c: ChipRow) -> None:
     """Recompute the cycle of the next timeout that has an effect."""
     when = NEVER
-    if int(c.memory[WDTCSR]) & (WDE | WDIE):
+    if c.asleep == HELD_IN_RESET:  # its oscillator times the start-up (DS 11.2)
+        when = c.starts_at - 1
+    elif int(c.memory[WDTCSR]) & (WDE | WDIE):
         remaining = _timeout(c) - c.watchdog_elapsed
         when = c.watchdog_start + (remaining + c.period - 1) // c.period
     c.next[Source.WATCHDOG] = when
@@ -102,9 +105,14 @@ def bring_to(c: ChipRow, edge: int) -> None:
 @kernel
 def catch_up(c: ChipRow, edge: int) -> None:
     """Let timeouts up to and including ``edge`` happen."""
-    if edge >= c.next[Source.WATCHDOG]:
-        bring_to(c, edge)
-        schedule(c)
+    if edge < c.next[Source.WATCHDOG]:
+        return
+    if c.asleep == HELD_IN_RESET:
+        c.reset_cause |= START_UP_OVER
+        c.next[Source.WATCHDOG] = NEVER
+        return
+    bring_to(c, edge)
+    schedule(c)
 
 
 @kernel

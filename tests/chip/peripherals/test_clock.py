@@ -205,16 +205,57 @@ def test_prr_of_other_blocks_leaves_timers_alone(bit):
 
 
 @pytest.mark.jit_off
-def test_prr_turns_the_adc_off():
+@pytest.mark.parametrize("at", [0, 700])
+def test_prr_freezes_a_conversion(at):
+    """DS 10.10: the state is frozen, and goes on when the clock returns."""
     chip = idle()
-    chip.write("ADCSRA", 0xC7)
+    chip.write("ADCSRA", 0xC6)  # clk/64, first conversion: 25 ADC clocks from the start on
+    chip.run(cycles=at)
     chip.write("PRR", 1)
-    assert chip.read("ADCSRA") & 0xC0 == 0
-    chip.write("ADCSRA", 0xC7)
-    assert chip.read("ADCSRA") & 0xC0 == 0
+    chip.run(cycles=10_000)
+    assert chip.read("ADCSRA") == 0xC6
     chip.write("PRR", 0)
-    chip.write("ADCSRA", 0xC7)
-    assert chip.read("ADCSRA") & 0xC0 == 0xC0
+    chip.run(cycles=25 * 64 - at - 1)
+    assert chip.read("ADCSRA") == 0xC6
+    chip.step()
+    assert chip.read("ADCSRA") == 0x96
+
+
+STOPPED = {
+    "TCCR0A": 5, "TCCR0B": 5, "TCNT0": 5, "OCR0A": 5, "OCR0B": 5, "TIMSK0": 5,
+    "TCCR1A": 3, "TCCR1B": 3, "TCNT1": 3, "OCR1A": 3, "OCR1B": 3, "TIMSK1": 3,
+    "TCCR2A": 6, "TCCR2B": 6, "TCNT2": 6, "OCR2A": 6, "OCR2B": 6, "TIMSK2": 6, "ASSR": 6,
+    "ADCSRA": 0, "ADCSRB": 0, "ADMUX": 0, "UCSR0B": 1, "UBRR0L": 1, "SPCR": 2, "TWBR": 7,
+}  # fmt: skip
+
+
+@pytest.mark.jit_off
+@pytest.mark.parametrize("name", STOPPED)
+def test_registers_of_a_stopped_block_cannot_be_written(name):
+    """DS 10.10. Without the bit the same write does land."""
+    value = 0x20 if name == "ASSR" else 1
+    chip = idle()
+    chip.write("PRR", 1 << STOPPED[name])
+    chip.write(name, value)
+    assert chip.read(name) == 0
+    chip.write("PRR", 0)
+    assert chip.read(name) == 0
+    chip.write(name, value)
+    assert chip.read(name) == value
+    chip = idle()
+    chip.write("PRR", 0xEF & ~(1 << STOPPED[name]))
+    chip.write(name, value)
+    assert chip.read(name) == value
+
+
+def test_high_bytes_of_a_stopped_timer_cannot_be_written():
+    chip = idle()
+    chip.write("OCR1A", 0x1234)
+    chip.write("PRR", 0x08)
+    chip.write("OCR1AH", 0x56)  # TEMP
+    chip.write("PRR", 0)
+    chip.write("OCR1AL", 0x78)
+    assert chip.read("OCR1A") == 0x1278
 
 
 def test_prr_freezes_the_usart():
@@ -230,6 +271,30 @@ def test_prr_freezes_the_usart():
     while not chip.read("UCSR0A") & 0x40:
         chip.step()
     assert chip.cycle - begun == pytest.approx(2080 - 1000, abs=3)
+
+
+@pytest.mark.parametrize("stopped", ["UCSR0B", "SPCR", "TWBR", "ADMUX", "TCCR0A"])
+def test_a_block_can_be_stopped_at_cycle_0(stopped):
+    chip = idle()
+    chip.write("PRR", 0xEF)
+    chip.write(stopped, 1)
+    assert (chip.cycle, chip.read(stopped)) == (0, 0)
+    chip.run(cycles=10)
+    chip.write(stopped, 1)
+    assert chip.read(stopped) == 0
+
+
+def test_the_comparator_has_no_multiplexer_while_the_adc_is_stopped():
+    """DS 10.11.3. ADC0 is above the band gap, AIN1 below it."""
+    chip = idle()
+    chip.set_adc("ADC0", 2.0)
+    chip.write("ADCSRB", 0x40)
+    chip.write("ACSR", 0x40)
+    chip.run(cycles=10)
+    assert not chip.read("ACSR") & 0x20
+    chip.write("PRR", 1)
+    chip.run(cycles=10)
+    assert chip.read("ACSR") & 0x20
 
 
 # ---- stopped clocks in sleep ---------------------------------------------------------------------

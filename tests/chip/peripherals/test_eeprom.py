@@ -282,7 +282,7 @@ def test_a_reset_closes_the_window():
     chip = idle()
     chip.write("EECR", EEMPE | EERIE)
     chip.reset()
-    chip.step()
+    chip.run_to_wake(max_cycles=1_000_000)
     chip.write("EECR", EEPE)
     assert chip.read("EECR") == 0
 

@@ -5,7 +5,7 @@ import pytest
 
 from avrswarm.chip.core import Stop
 from avrswarm.chip.idle import SCRATCH_SIZE
-from avrswarm.chip.kernels import run_chip
+from avrswarm.chip.kernels import Bench, bench
 from avrswarm.chip.native import NO_BLOCKS
 from tests.chip.peripherals.memories import (
     change_clock,
@@ -159,6 +159,7 @@ def test_what_loses_the_page_buffer(loss):
     if loss == "reset":
         run_to(chip, 2 * (BOOT + len(loaded)))
         chip.reset()
+        run_to(chip, 0)
         chip.set_pc(2 * (BOOT + len(loaded)))
     chip.run(cycles=80_000)
     assert page(chip) == [OLD, OLD, OLD, OLD & 0x7777] + [OLD] * 60
@@ -368,9 +369,9 @@ def test_a_shared_image_and_its_page_buffer_are_not_changed(bits):
     chip._c.private_image = 0
     before = chip._flash.copy(), chip._code.copy()
     scratch = np.zeros(SCRATCH_SIZE, np.uint8)
-    run = (chip._chips, 0, chip._flash, chip._code, NO_BLOCKS, chip._tape, scratch, 40)
+    where = chip._chips, 0, chip._flash, chip._code, NO_BLOCKS, chip._tape, scratch
     for _ in range(2):  # asking again gets the same answer
-        assert run_chip(*run) == Stop.IMAGE
+        assert bench(*where, Bench.RUN, 0, 40) == Stop.IMAGE
         assert (chip.pc, chip.cycle) == (2 * (BOOT + len(setup)), 3 + len(setup))
         assert (chip._flash == before[0]).all()
         assert (chip._code == before[1]).all()

@@ -167,6 +167,7 @@ def test_reset_keeps_what_is_wired_outside():
     chip = master()
     chip._c.spi_input = 0x3C
     chip.reset()
+    chip.run_to_wake(max_cycles=1_000_000)
     chip.write("DDRB", SS)
     chip.write("SPCR", SPE | MSTR)
     chip.write("SPDR", 0xFF)

@@ -175,6 +175,7 @@ def test_reset_keeps_what_is_wired_outside():
     chip = bus()
     statuses(chip, (TWSTA,), (0, WRITE), (0, 5), (0, 0x99))
     chip.reset()
+    chip.run_to_wake(max_cycles=1_000_000)
     assert chip.read("TWSR") == 0xF8
     assert statuses(chip, (TWSTA,), (0, WRITE), (0, 5), (TWSTA,), (0, READ)) == [
         0x08,
