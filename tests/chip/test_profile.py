@@ -331,9 +331,9 @@ def test_a_reset_out_of_sleep_starts_anew():
     _, built = sleeper(
         6, asm.ldi(16, 0x08), asm.sts(asm.WDTCSR, 16), asm.ldi(16, 5), asm.out(asm.SMCR, 16)
     )
-    seen = Watched(built, 300_000, starts=[0, MAIN])
+    seen = Watched(built, 1_400_000, starts=[0, MAIN])
     starts = seen.calls[seen.calls[:, Call.FUNCTION] == MAIN]
-    assert len(starts) == 3  # after power-on and two resets, 16 ms each
+    assert len(starts) == 3  # after power-on and two resets, 16 ms and a start-up of 64 ms each
     off = seen.blackouts
     assert off[:, Blackout.PLACE].tolist()[1:] == [-1, -1]
     assert off[:, Blackout.FINISHED].all()
