@@ -253,7 +253,7 @@ class TestFaults:
         assert code == expected
         (fault,) = read_run("runs/scene").info["faults"]
         assert fault["robot"] == 2
-        assert "LED flashes more than once in 25 us" in fault["message"]
+        assert "LED flashes more than once in 28 us" in fault["message"]
         assert f"avrswarm: {fault['message']}\n" in messages
 
 

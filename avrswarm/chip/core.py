@@ -155,9 +155,9 @@ def run(
     reason = Stop.CYCLES.value
     probing = 0  # instructions executed since a probe began
     strayed = 0  # how often it came back in another state
-    probe_pc, probe_sp, probe_status, probe_cycle = 0, 0, 0, 0
-    away, left_at, touched = 0, 0, 0  # 1: an interrupt is served during a probe
-    interrupted = 0
+    probe_pc, probe_sp, probe_status = 0, 0, 0
+    away, touched = 0, 0  # 1: an interrupt is served during a probe
+    interrupted = 0  # 1: one was
     enter = 0 if c.flash_changed else blocks[native.ENTER]
     if enter:
         native.prepare(c, flash, tape, stop)
@@ -205,9 +205,9 @@ def run(
             vector = lowest(requests)
             status = pack_sreg(carry, zero, negative, overflow, sign, half, t_flag, i_flag)
             if probing and not away and c.loop_count >= 0:
-                away, left_at, touched = 1, cycle, c.io_touched
+                away, touched = 1, c.io_touched
                 c.suspended = idle.PROBED
-                idle.remember_place(c, pc, sp, status)
+                idle.remember_place(c, pc, sp, status, cycle)
             elif not away:
                 probing = 0
                 idle.suspend(c, pc, sp, status, cycle)
@@ -224,12 +224,10 @@ def run(
             status = pack_sreg(carry, zero, negative, overflow, sign, half, t_flag, i_flag)
             found = idle.resume(c, pc, sp, status, cycle)
             if away and found == idle.INTACT:
-                away = 0
-                interrupted = 1
-                probe_cycle += cycle - left_at
+                away, interrupted = 0, 1
                 c.io_seen |= c.io_touched
                 c.io_touched = touched | Touch.EVENT
-            elif away and (found == idle.CHANGED or cycle - left_at > idle.LONGEST_ABSENCE):
+            elif away and (found == idle.CHANGED or cycle - c.suspended_at > idle.LONGEST_ABSENCE):
                 probing, away = 0, 0
                 c.suspended = 0
         limit = horizon(c, i_flag, cycle, stop)
@@ -247,37 +245,37 @@ def run(
             cycle = idle.skip_periods(c, cycle, limit)
             if c.requests:  # it happened at `limit`: nobody sees it before
                 c.held_until = max(c.held_until, limit + 1)
-            if c.spoiled_at != idle.NOT_SPOILED:
-                limit = min(limit, c.spoiled_at + c.idle_period)
         elif probing and not away:
             # A loop that comes back to the same state without touching the I/O space will go on
             # doing so until the next event: find its period once, then jump.
             if c.io_touched & Touch.VOLATILE or probing > idle.LONGEST_PROBE:
                 probing = 0
-                idle.give_up(c, cycle)
-            elif pc == probe_pc and cycle > probe_cycle:
+            elif pc == probe_pc and cycle > c.loop_origin:
                 status = pack_sreg(carry, zero, negative, overflow, sign, half, t_flag, i_flag)
                 if (
                     sp == probe_sp
                     and status == probe_status
                     and idle.has_come_back(c, scratch, sp, interrupted)
                 ):
-                    idle.prove(c, cycle, cycle - probe_cycle, interrupted)
+                    idle.prove(c, cycle)
                     probing = 0
                     continue
                 strayed += 1
                 if idle.in_delay_loop(code, pc):
-                    idle.give_up(c, cycle)
                     probing = 0
                 elif strayed & (strayed - 1) == 0:  # Brent's way to find a cycle: start from here
-                    idle.begin_probe(c, scratch)
-                    probe_sp, probe_status, probe_cycle = sp, status, cycle
-                    interrupted = 0
+                    idle.begin_probe(c, scratch, cycle)
+                    probe_sp, probe_status, interrupted = sp, status, 0
+            if not probing:
+                idle.give_up(c, cycle)
+                ceiling = c.calm_since + c.probe_wait
+                limit = min(limit, ceiling)
         elif (
             c.skip_idle
             and not c.idle_period
             and not away
             and not c.requests
+            and (not c.suspended or cycle - c.suspended_at > idle.LONGEST_ABSENCE)
             and (i_flag or min(limit, c.next_event) - cycle > idle.WORTH_SKIPPING)
         ):
             if cycle - c.calm_since < c.probe_wait:
@@ -287,8 +285,8 @@ def run(
                 ceiling = c.calm_since + c.probe_wait
             else:
                 status = pack_sreg(carry, zero, negative, overflow, sign, half, t_flag, i_flag)
-                idle.begin_probe(c, scratch)
-                probe_pc, probe_sp, probe_status, probe_cycle = pc, sp, status, cycle
+                idle.begin_probe(c, scratch, cycle)
+                probe_pc, probe_sp, probe_status = pc, sp, status
                 probing = 1
                 strayed, interrupted = 0, 0
             limit = min(limit, ceiling)
@@ -302,7 +300,8 @@ def run(
                     break
                 stepped = 1
                 probing += 1
-                idle.note_access(c, scratch, int(code[pc]) & 0xFFFFFFFF, sp)
+                if idle.IS_NOTED[int(code[pc]) & 0xFF]:
+                    idle.note_access(c, scratch, int(code[pc]) & 0xFFFFFFFF, pc, sp, cycle)
             elif enter and blocks[pc]:
                 n = c.native
                 n[Slot.CYCLE] = cycle

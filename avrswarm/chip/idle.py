@@ -9,7 +9,9 @@ anything there that changes with time, it will repeat exactly until the next eve
 skips whole periods.
 
 The bytes of SRAM and I/O space that a proven loop touches are remembered. An interrupt that gives
-back all registers and has changed none of these bytes leaves the loop as proven as it was.
+back all registers and has changed none of these bytes leaves the loop as proven as it was. Traces
+that it leaves in the stack, below the stack pointer, are overwritten as the loop would have done:
+what it writes there, and when, is remembered too.
 
 A delay loop can be entered at its branch with Z clear and a count of 0 (an interrupt routine that
 spoils the flags does it): then it counts all the way round, like the loop on the chip.
@@ -22,7 +24,14 @@ from numpy.typing import NDArray
 
 from avrswarm.chip.bus import DYNAMIC, EXISTS, read_io, steady_until
 from avrswarm.chip.peripherals import timer_unit
-from avrswarm.chip.state import DATA_SIZE, LOOP_BYTES, NEVER, SRAM_START, ChipRow, Touch
+from avrswarm.chip.state import (
+    DATA_SIZE,
+    LOOP_BYTES,
+    LOOP_WRITES,
+    SRAM_START,
+    ChipRow,
+    Touch,
+)
 from avrswarm.isa.decode import PC_MASK, SKIP_TWO, TCNT0, TCNT1L
 from avrswarm.isa.table import Op
 from avrswarm.jit import kernel
@@ -33,8 +42,8 @@ LONGEST_PROBE = 800  # instructions after which a loop is given up
 SHORTEST_WAIT = 300  # calm cycles before a probe
 LONGEST_WAIT = 1 << 15
 LONGEST_ABSENCE = 2000  # cycles of an interrupt that a probe waits for
+LATEST_WRITE = 0x7FFF  # cycles after a loop's begin at which a write to its stack is remembered
 
-NOT_SPOILED = -NEVER
 PROBED = -1
 """In ``suspended``: not a proven loop but one under probe has been interrupted."""
 
@@ -56,7 +65,6 @@ def disturb(c: ChipRow, cycle: int) -> None:
     """Forget the proven loop: a wake, a reset or another loop."""
     c.idle_period = 0
     c.suspended = 0
-    c.spoiled_at = NOT_SPOILED
     c.calm_since = cycle
     c.probe_wait = max(c.probe_wait // 2, SHORTEST_WAIT)  # it may be idle in another way now
 
@@ -65,18 +73,19 @@ def disturb(c: ChipRow, cycle: int) -> None:
 def suspend(c: ChipRow, pc: int, sp: int, status: int, cycle: int) -> None:
     """Keep the proven loop in mind while an interrupt is served that came at ``pc``."""
     if c.idle_period and c.loop_count >= 0 and not c.idle_reads_io:
-        c.stack_known = int(cycle >= c.spoiled_at + c.idle_period)
         c.suspended = c.idle_period
-        remember_place(c, pc, sp, status)
-    elif not c.suspended:
-        c.probe_wait = max(3 * c.probe_wait // 4, SHORTEST_WAIT)
-    c.idle_period = 0
-    c.calm_since = cycle
+        remember_place(c, pc, sp, status, cycle)
+        c.idle_period = 0
+    else:
+        c.idle_period = 0
+        if not c.suspended:
+            c.probe_wait = max(3 * c.probe_wait // 4, SHORTEST_WAIT)
 
 
 @kernel
-def remember_place(c: ChipRow, pc: int, sp: int, status: int) -> None:
+def remember_place(c: ChipRow, pc: int, sp: int, status: int, cycle: int) -> None:
     """Remember where a loop was interrupted, with registers and all bytes that it touches."""
+    c.suspended_at = cycle
     c.suspended_pc = pc
     c.suspended_sp = sp
     c.suspended_sreg = status
@@ -91,8 +100,7 @@ def resume(c: ChipRow, pc: int, sp: int, status: int, cycle: int) -> int:
     """After RETI: go on with the loop that was suspended, if nothing it depends on has changed.
 
     Bytes of the stack at or below the stack pointer are dead: the loop writes them, by a push or a
-    call, before it reads them again. Whole periods may be skipped here, if it is known what they
-    will hold, or after the loop has run one period and has written them.
+    call, before it reads them again.
     """
     if pc != c.suspended_pc or sp != c.suspended_sp or status != c.suspended_sreg:
         return ELSEWHERE  # an interrupt within an interrupt has returned
@@ -109,37 +117,45 @@ def resume(c: ChipRow, pc: int, sp: int, status: int, cycle: int) -> int:
         else:
             spoiled |= int(c.loop_value[number]) ^ int(c.memory[address])
     if different:
-        if period != PROBED:
-            c.probe_wait = 0  # most likely it waits on, with another count of ticks
+        if period != PROBED:  # most likely it waits on, with another count of ticks
+            c.calm_since = cycle
+            c.probe_wait = period
         return CHANGED
+    c.loop_origin += cycle - c.suspended_at
+    if spoiled:
+        c.spoiled = 1
     if period != PROBED:
         c.idle_period = period
-        c.spoiled_at = cycle if spoiled or not c.stack_known else NOT_SPOILED
     return INTACT
 
 
 @kernel
-def _write_stack_again(c: ChipRow) -> None:
-    """Do what one period of the loop does to the bytes that an interrupt left below SP."""
-    c.spoiled_at = NOT_SPOILED
-    for number in range(c.loop_count):
-        if int(c.loop_address[number]) & _ON_STACK:
-            c.memory[int(c.loop_address[number]) & _ADDRESS] = c.loop_value[number]
+def forget_later_loops(c: ChipRow) -> None:
+    """After a chip was put back to an earlier state: what is remembered may be of a later loop."""
+    c.suspended = 0
+    if c.loop_id != c.loop_serial:
+        c.idle_period = 0
+
+
+@kernel
+def _write_stack_again(c: ChipRow, cycle: int) -> None:
+    """Do what one round of the loop, up to where it stands now, does to the stack."""
+    c.spoiled = 0
+    now = (cycle - c.loop_origin) % c.idle_period
+    for this_round in range(2):
+        for number in range(c.loop_writes):
+            if (c.write_offset[number] < now) == this_round:
+                c.memory[int(c.write_address[number])] = c.write_value[number]
 
 
 @kernel
 def skip_periods(c: ChipRow, cycle: int, limit: int) -> int:
     """Skip whole periods of the proven loop that end by ``limit``; return the cycle after them."""
-    if c.spoiled_at + c.idle_period <= cycle:
-        c.spoiled_at = NOT_SPOILED
-    if limit <= cycle:
+    if limit - cycle < c.idle_period:
         return cycle
     skipped = (limit - cycle) // c.idle_period * c.idle_period
-    if c.spoiled_at == cycle and c.stack_known:
-        if skipped:
-            _write_stack_again(c)
-    elif cycle < c.spoiled_at + c.idle_period:
-        return cycle
+    if c.spoiled:
+        _write_stack_again(c, cycle)
     if c.held_until > cycle:
         c.held_until += skipped
     return cycle + skipped
@@ -150,7 +166,7 @@ def skip_periods(c: ChipRow, cycle: int, limit: int) -> int:
 
 
 @kernel
-def begin_probe(c: ChipRow, scratch: NDArray[np.uint8]) -> None:
+def begin_probe(c: ChipRow, scratch: NDArray[np.uint8], cycle: int) -> None:
     """Save what a loop has to come back to."""
     for place in range(DATA_SIZE):
         scratch[place] = c.memory[place]
@@ -158,7 +174,12 @@ def begin_probe(c: ChipRow, scratch: NDArray[np.uint8]) -> None:
         scratch[place] = 0
     c.io_seen |= c.io_touched
     c.io_touched = 0
+    c.loop_serial += 1
+    c.loop_id = c.loop_serial
+    c.loop_origin = cycle
     c.loop_count = 0
+    c.loop_writes = 0
+    c.spoiled = 0
     c.suspended = 0
 
 
@@ -186,12 +207,10 @@ def has_come_back(c: ChipRow, scratch: NDArray[np.uint8], sp: int, interrupted: 
 
 
 @kernel
-def prove(c: ChipRow, cycle: int, period: int, interrupted: int) -> None:
-    """Note that the loop at which the program stands repeats after ``period`` cycles."""
-    c.idle_period = period
+def prove(c: ChipRow, cycle: int) -> None:
+    """Note that the loop at which the program stands repeats after the cycles since its origin."""
+    c.idle_period = cycle - c.loop_origin
     c.idle_reads_io = c.io_touched & Touch.STABLE_READ
-    c.spoiled_at = cycle if interrupted else NOT_SPOILED
-    c.stack_known = 0
     c.probe_wait = SHORTEST_WAIT
 
 
@@ -216,12 +235,41 @@ def _remember(c: ChipRow, scratch: NDArray[np.uint8], address: int, on_stack: in
 
 
 @kernel
+def _remember_push(
+    c: ChipRow, scratch: NDArray[np.uint8], sp: int, value: int, offset: int
+) -> None:
+    _remember(c, scratch, sp, _ON_STACK)
+    if c.loop_writes == LOOP_WRITES or offset > LATEST_WRITE:
+        c.loop_count = -1
+        return
+    c.write_address[c.loop_writes] = sp
+    c.write_offset[c.loop_writes] = offset
+    c.write_value[c.loop_writes] = value
+    c.loop_writes += 1
+
+
+@kernel
 def _pointer(c: ChipRow, register: int) -> int:
     return int(c.memory[register]) & 0xFF | (int(c.memory[register + 1]) & 0xFF) << 8
 
 
+IS_NOTED = np.zeros(256, np.bool_)
+"""Operations that ``note_access`` looks at: all that touch memory."""
+IS_NOTED[
+    [
+        op
+        for op in Op
+        if op.name.startswith(("LD_", "LDD_", "LDS", "ST_", "STD_", "STS"))
+        or op.name in ("IN", "OUT", "SBI", "CBI", "SBIC", "SBIS", "PUSH", "POP", "RCALL", "CALL")
+        or op.name in ("ICALL", "RET", "RETI", "OUT_SPL", "OUT_SPH")
+    ]
+] = True
+
+
 @kernel
-def note_access(c: ChipRow, scratch: NDArray[np.uint8], word: int, sp: int) -> None:
+def note_access(
+    c: ChipRow, scratch: NDArray[np.uint8], word: int, pc: int, sp: int, cycle: int
+) -> None:
     """Remember which bytes the instruction that is about to run will touch."""
     address = -1
     b = word >> 16
@@ -247,12 +295,14 @@ def note_access(c: ChipRow, scratch: NDArray[np.uint8], word: int, sp: int) -> N
         case Op.LD_DEC_Z | Op.ST_DEC_Z:
             address = _pointer(c, 30) - 1 & 0xFFFF
         case Op.PUSH:
-            _remember(c, scratch, sp, _ON_STACK)
+            pushed = int(c.memory[word >> 8 & 0xFF])
+            _remember_push(c, scratch, sp, pushed, cycle - c.loop_origin)
         case Op.POP:
             _remember(c, scratch, sp + 1, _ON_STACK)
         case Op.RCALL | Op.CALL | Op.ICALL:
-            _remember(c, scratch, sp, _ON_STACK)
-            _remember(c, scratch, sp - 1, _ON_STACK)
+            back = pc + (2 if word & 0xFF == Op.CALL else 1)
+            _remember_push(c, scratch, sp, back & 0xFF, cycle - c.loop_origin)
+            _remember_push(c, scratch, sp - 1, back >> 8 & 0x3F, cycle - c.loop_origin)
         case Op.RET | Op.RETI:
             _remember(c, scratch, sp + 1, _ON_STACK)
             _remember(c, scratch, sp + 2, _ON_STACK)

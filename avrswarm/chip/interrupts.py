@@ -30,9 +30,10 @@ def set_request(c: ChipRow, vector: int, requested: bool) -> None:
 def lowest(requests: int) -> int:
     """Return the number of the lowest bit set: the vector served first."""
     vector = 0
-    while requests & 1 == 0:
-        requests >>= 1
-        vector += 1
+    for bits in (16, 8, 4, 2, 1):
+        if requests & ((1 << bits) - 1) == 0:
+            requests >>= bits
+            vector += bits
     return vector
 
 

@@ -3,7 +3,8 @@
 Translated code works on a chip's registers and SRAM in place. What else it needs, and where it
 stands when it returns, is in ``ChipRow.native``, slot by slot as ``Slot`` says. It comes back to
 the core in front of an instruction that it leaves to it, or when the next one would start after
-``Slot.LIMIT``. For the I/O space it calls the three functions below.
+``Slot.LIMIT``. For the I/O space, and to let interrupts in, it
+calls the functions below.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class Slot(IntEnum):
     LOAD = 17  # addresses of the functions below
     STORE = 18
     CHANGE_BIT = 19
+    LET_INTERRUPT = 20
 
 
 _intrinsic: Any = extending.intrinsic  # annotated for callers that pass the typing context too
@@ -174,6 +176,17 @@ def set_or_clear(chip: int, address: int, cycle: int, here: int, mask: int) -> i
 
 
 @kernel
+def let_interrupt(chip: int, _address: int, cycle: int, _here: int, _unused: int) -> int:
+    """Set I, for SEI or OUT SREG that ends at ``cycle``: one more instruction runs first."""
+    c = _chip_at(chip)
+    n = c.native
+    n[Slot.I] = 1
+    c.held_until = max(c.held_until, cycle + 1)
+    n[Slot.LIMIT] = min(horizon(c, 1, cycle, n[Slot.STOP]), n[Slot.CEILING])
+    return 0
+
+
+@kernel
 def _finish_store(c: ChipRow, cycle: int) -> int:
     n = c.native
     n[Slot.LIMIT] = after_store(c, n[Slot.I], cycle, n[Slot.LIMIT], n[Slot.STOP], n[Slot.CEILING])
@@ -193,3 +206,4 @@ def prepare(c: ChipRow, flash: NDArray[np.uint16], tape: NDArray[np.int64], stop
     n[Slot.LOAD] = address_of_kernel(load)
     n[Slot.STORE] = address_of_kernel(store)
     n[Slot.CHANGE_BIT] = address_of_kernel(set_or_clear)
+    n[Slot.LET_INTERRUPT] = address_of_kernel(let_interrupt)

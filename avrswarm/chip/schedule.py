@@ -69,6 +69,9 @@ def handle_due(c: ChipRow, tape: NDArray[np.int64], edge: int) -> None:
             adc.catch_up(c, now)
         if c.next[Source.TAPE] <= now:
             _play_tape(c, tape, now)
+            update_next_event(c)
+            if c.next_event > now:  # as it is most of the time
+                continue
         synchronise_pins(c, now)
         for timer in range(3):
             if c.next[Source.TIMER0 + timer] <= now:
@@ -102,6 +105,7 @@ def _play_tape(c: ChipRow, tape: NDArray[np.int64], now: int) -> None:
             _drive_pin(c, first, second, now)
         elif kind == Tape.ADC:
             if first < 16:
+                adc.catch_up(c, now)
                 c.adc_microvolts[first] = second
             else:
                 c.ain_microvolts[first - 16] = second
@@ -112,6 +116,8 @@ def _play_tape(c: ChipRow, tape: NDArray[np.int64], now: int) -> None:
         else:
             if c.pin_level[gpio.D] & c.analog_pin != c.analog_pin:
                 first = second = 0  # the analog supply is switched off
+            if c.adc_busy:
+                adc.catch_up(c, now)
             c.adc_microvolts[0] = second & 0xFFFFFFFF
             c.adc_microvolts[1] = second >> 32
             c.comparator_input = first

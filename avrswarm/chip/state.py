@@ -29,7 +29,8 @@ UNDO_SIZE = 4
 DELAYED_SIZE = 26
 """Edges on their way at once: 9 of PCINT (3 ports, 3 cycles), 4 of INT0/1, 6 of T0/T1, 3 of the
 capture unit, 1 of RXD, 2 of the comparator."""
-LOOP_BYTES = 40
+LOOP_BYTES = 64
+LOOP_WRITES = 48
 
 RUNNING = -1
 """In place of the cycle at which the clock of a block stopped."""
@@ -41,7 +42,7 @@ above which the ADC's clock does too."""
 HELD_IN_RESET = 9
 """``ChipRow.asleep`` from a reset to the first instruction after it: no clock runs."""
 
-NATIVE_SIZE = 20
+NATIVE_SIZE = 21
 
 TIME_UNITS_PER_SECOND = 10**14
 """World time is an integer count of 10 femtoseconds: 25 hours fit; 8 MHz is 12 500 000 units."""
@@ -162,16 +163,10 @@ class ChipRow:
     idle_reads_io: int  # 1: that loop reads I/O registers that events may change
     calm_since: int  # cycle of the last interrupt, wake or failed probe
     probe_wait: int  # calm cycles to wait before the next probe
-    loop_count: int  # bytes of SRAM that the proven loop touches; -1 = too many to remember
-    loop_address: Annotated[NDArray[np.int16], (LOOP_BYTES,)]
-    loop_value: Annotated[NDArray[np.uint8], (LOOP_BYTES,)]  # as they were when interrupted
+    loop_id: int  # which loop that is: the one that is remembered below, or an earlier one
+    loop_origin: int  # a cycle in which it begins; moves on with every interrupt
+    spoiled: int  # 1: an interrupt has left its traces in the stack of the running loop
     suspended: int  # period of a proven loop while an interrupt is served; 0 = none
-    spoiled_at: int  # cycle since which that loop has to write its stack again
-    stack_known: int  # 1: `loop_value` has what it will write there
-    suspended_pc: int
-    suspended_sp: int
-    suspended_sreg: int
-    suspended_registers: Annotated[NDArray[np.uint8], (32,)]
     report_count: int
     reports_lost: int  # 1: there were more places than fit
     log_count: int
@@ -304,13 +299,27 @@ class ChipRow:
 
     # --- what can be put back without a copy ------------------------------------------------------
     # `log` and `reports` are valid up to their counts, `native` only while translated code runs,
-    # `eeprom` has its undo list, and the page buffer changes only in chips with a private image.
+    # `eeprom` has its undo list, the page buffer changes only in chips with a private image, and
+    # what is known about loops can be found out again.
     eeprom: Annotated[NDArray[np.uint8], (EEPROM_SIZE,)]
     reports: Annotated[NDArray[np.int64], (REPORT_SIZE, 4)]  # kind, cycle, pc, address
     log: Annotated[Numbers, (LOG_SIZE,)]
     native: Annotated[Numbers, (NATIVE_SIZE,)]  # where translated code stands: see chip.native
     page_loaded: Annotated[NDArray[np.uint8], (PAGE_WORDS,)]  # 1: that word was filled
     page_buffer: Annotated[NDArray[np.uint16], (PAGE_WORDS,)]
+    loop_serial: int  # counts loops; the last one is described here
+    loop_count: int  # bytes that it touches; -1 = too many to remember
+    loop_writes: int  # what it writes to its stack in one round
+    suspended_at: int  # where it was interrupted
+    suspended_pc: int
+    suspended_sp: int
+    suspended_sreg: int
+    loop_address: Annotated[NDArray[np.int16], (LOOP_BYTES,)]
+    write_address: Annotated[NDArray[np.int16], (LOOP_WRITES,)]
+    write_offset: Annotated[NDArray[np.int16], (LOOP_WRITES,)]  # cycles after its begin
+    write_value: Annotated[NDArray[np.uint8], (LOOP_WRITES,)]
+    loop_value: Annotated[NDArray[np.uint8], (LOOP_BYTES,)]  # as they were when interrupted
+    suspended_registers: Annotated[NDArray[np.uint8], (32,)]
 
 
 def record_dtype(row: type) -> np.dtype[Any]:

@@ -654,15 +654,18 @@ class Function:
         sreg = w.disj(sreg, w.left(w.narrow(w.load_slot(Slot.I)), 7))
         self._set(state, found.a, sreg)
 
-    def _write_out_sreg(self, found: Instruction, state: State, before: State) -> None:
-        """Write OUT to SREG; where it sets I, the core does it."""
+    def _write_out_sreg(self, found: Instruction, state: State, _before: State) -> None:
         w = self.w
         value = self._get(state, found.a)
-        before.registers = dict(state.registers)
-        enabled = w.narrow(w.load_slot(Slot.I))
-        risen = w.conj(w.right(value, 7), w.xor(enabled, 1))
-        self._leave_unless(w.test("eq", risen, 0), found.address, before)
+        risen = w.conj(w.right(value, 7), w.xor(w.narrow(w.load_slot(Slot.I)), 1))
+        rises, on = w.name("rises"), w.name("on")
+        cycle = self._cycle(state)
         w.store_slot(Slot.I, w.widen(w.right(value, 7)))
+        w.put(f"br i1 {w.test('ne', risen, 0)}, label %{rises}, label %{on}")
+        w.label(rises)
+        self._write_let_interrupt(found, replace(state, cycle=cycle, elapsed=1))
+        w.put(f"br label %{on}")
+        w.label(on)
         w.store_slot(Slot.T, w.widen(w.conj(w.right(value, 6), 1)))
         state.flags["carry"] = w.conj(value, 1)
         state.flags["zero"] = w.xor(w.conj(value, 2), 2)
@@ -670,6 +673,20 @@ class Function:
         state.flags["overflow"] = w.left(w.conj(value, 8), 4)
         state.flags["sign"] = w.left(w.conj(value, 16), 3)
         state.flags["half"] = w.right(w.conj(value, 32), 1)
+
+    def _write_sei(self, found: Instruction, state: State, _before: State) -> None:
+        w = self.w
+        rises, on = w.name("rises"), w.name("on")
+        cycle = self._cycle(state)
+        w.put(f"br i1 {w.test('eq', w.load_slot(Slot.I), 0, 64)}, label %{rises}, label %{on}")
+        w.label(rises)
+        self._write_let_interrupt(found, replace(state, cycle=cycle, elapsed=1))
+        w.put(f"br label %{on}")
+        w.label(on)
+
+    def _write_let_interrupt(self, found: Instruction, state: State) -> None:
+        """Write what happens when I rises at the end of an instruction, the state's cycle."""
+        self._call_core(Slot.LET_INTERRUPT, found, 0, state, 0)
 
     def _write_in_sp(self, found: Instruction, state: State, _before: State) -> None:
         sp = self.w.narrow(self._sp(state))
@@ -974,6 +991,7 @@ WRITE: dict[Op, _Rule] = {
     **dict.fromkeys((Op.LPM_Z, Op.LPM_Z_INC, Op.LPM_R0), Function._write_lpm),
     Op.IN_SREG: Function._write_in_sreg,
     Op.OUT_SREG: Function._write_out_sreg,
+    Op.SEI: Function._write_sei,
     Op.IN_SPL: Function._write_in_sp,
     Op.IN_SPH: Function._write_in_sp,
     Op.OUT_SPL: Function._write_out_sp,
@@ -1015,7 +1033,12 @@ def _reaches_io(found: Instruction) -> bool:
 
 
 def _calls_core(found: Instruction) -> bool:
-    """Tell whether it does so through the core: everything but reads of bytes that only stay."""
+    """Tell whether it calls the core, which may move the limit.
+
+    To let interrupts in, and for the I/O space: all but reads of bytes that only stay.
+    """
+    if found.op in (Op.SEI, Op.OUT_SREG):
+        return True
     if not _reaches_io(found) or found.b in KEEPS_ONLY:
         return False
     return found.op not in (Op.IN, Op.LDS) or not EXISTS[found.b] or bool(DYNAMIC[found.b])

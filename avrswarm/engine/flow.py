@@ -31,7 +31,6 @@ LEFT_TO_THE_CORE = {
     Op.UNDEFINED,
     Op.ERASED,
     Op.BREAKPOINT,
-    Op.SEI,
     Op.RETI,
     Op.SLEEP,
     Op.WDR,
@@ -44,8 +43,8 @@ LEFT_TO_THE_CORE = {
     Op.BRNE_DELAY_SBIW,
     Op.BRNE_DELAY_SUBI,
 }
-"""Instructions that translated code stops in front of: rare ones, those that let interrupts in, and
-the ends of waiting loops, for which the core has a closed form."""
+"""Instructions that translated code stops in front of: rare ones, RETI, behind which the core looks
+whether a loop goes on, and the ends of waiting loops, for which it has a closed form."""
 
 
 @dataclass(frozen=True)

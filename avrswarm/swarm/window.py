@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from avrswarm.chip.core import Stop, run
-from avrswarm.chip.idle import SCRATCH_SIZE, in_delay_loop
+from avrswarm.chip.idle import SCRATCH_SIZE, forget_later_loops, in_delay_loop
 from avrswarm.chip.peripherals import eeprom
 from avrswarm.chip.schedule import cycle_at
 from avrswarm.chip.state import PAGE_WORDS, ChipRow, Chips, Log, Touch, record_dtype
@@ -543,6 +543,7 @@ def take_back(swarm: Swarm, robot: int) -> None:
     temperature = c.adc_microvolts[sensors.TEMPERATURE_CHANNEL]
     eeprom.undo(c, swarm.snapshots[robot].eeprom_changes)
     copy_row(swarm.chip_bytes, robot, swarm.snapshot_bytes, robot)
+    forget_later_loops(c)
     c.adc_microvolts[sensors.BATTERY_CHANNEL] = battery
     c.adc_microvolts[sensors.LIGHT_CHANNEL] = light
     c.adc_microvolts[sensors.TEMPERATURE_CHANNEL] = temperature
@@ -561,6 +562,7 @@ def turn_back(swarm: Swarm, robot: int, chip: Chips, chip_bytes: NDArray[np.uint
     """Make of a copy of a robot's chip, alone in ``chip``, what it was when the window began."""
     eeprom.undo(chip[0], swarm.snapshots[robot].eeprom_changes)
     copy_row(chip_bytes, 0, swarm.snapshot_bytes, robot)
+    forget_later_loops(chip[0])
 
 
 @kernel

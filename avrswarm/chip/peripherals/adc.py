@@ -18,6 +18,9 @@ TRIGGER_SYNC_CYCLES = 3  # DS 24.4: a trigger edge passes a synchroniser of thre
 
 TEMPERATURE_CHANNEL, BAND_GAP_CHANNEL, GROUND_CHANNEL = 8, 14, 15
 BAND_GAP_MICROVOLTS = 1_100_000
+FIRST_OF_WORLD = 6
+"""Voltages from this channel on may be changed between two runs, so they are sampled in time.
+Others change through the tape alone, which sees to a sample that is due: it is no event."""
 
 
 @kernel
@@ -148,7 +151,7 @@ def schedule(c: ChipRow) -> None:
     """Recompute when the ADC next matters to others."""
     when = NEVER
     if c.adc_busy and c.adc_stopped == RUNNING:
-        if c.adc_value < 0:
+        if c.adc_value < 0 and c.adc_mux & 15 >= FIRST_OF_WORLD:
             when = c.adc_sample
         elif int(c.memory[ADCSRA]) & ADIE or trigger_source(c) == FREE_RUNNING:
             when = c.adc_done
