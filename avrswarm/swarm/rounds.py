@@ -153,10 +153,12 @@ def _run_task(
 def _take_tasks(
     swarm: Swarm, medium: Medium, links: Links, controller: Controller, desk: Desk, plan: Plan
 ) -> None:
-    number = sharing.take_task(plan.board)
-    while number >= 0:
-        _run_task(swarm, medium, links, controller, desk, plan, number)
-        number = sharing.take_task(plan.board)
+    many = sharing.at_once(plan.board, plan.progress[Progress.HELPERS] + 1)
+    first, end = sharing.take_tasks(plan.board, many)
+    while first < end:
+        for number in range(first, end):
+            _run_task(swarm, medium, links, controller, desk, plan, number)
+        first, end = sharing.take_tasks(plan.board, many)
 
 
 @kernel

@@ -34,6 +34,13 @@ _cgutils: Any = cgutils  # without annotations
 OPEN, NEXT, BUSY, COUNT, DISMISSED = 0, 8, 16, 24, 32
 SIZE = 40
 
+LINE = 16
+"""Numbers after which different threads do not disturb each other: two cache lines, because the
+processor fetches them in pairs."""
+MOST_AT_ONCE = 16
+"""Tasks that a thread takes in one go. Robots that stand side by side in memory should not be run
+by different threads at the same time: they share cache lines."""
+
 SPINS_BEFORE_YIELD = 200
 PATIENCE = 3000
 """Looks, each after giving way to other threads, after which a helper without work goes away."""
@@ -122,10 +129,17 @@ def open_round(board: Board, count: int) -> None:
 
 
 @kernel
-def take_task(board: Board) -> int:
-    """Return the number of a task that nobody else does, or -1."""
-    number: int = atomic_add(board, NEXT, 1)
-    return number if number < atomic_read(board, COUNT) else -1
+def take_tasks(board: Board, many: int) -> tuple[int, int]:
+    """Return first and end of tasks that nobody else does, ``many`` if there are so many."""
+    first: int = atomic_add(board, NEXT, many)
+    count: int = atomic_read(board, COUNT)
+    return min(first, count), min(first + many, count)
+
+
+@kernel
+def at_once(board: Board, threads: int) -> int:
+    """Return how many tasks of the open round a thread should take in one go."""
+    return max(1, min(MOST_AT_ONCE, atomic_read(board, COUNT) // (4 * threads)))
 
 
 @kernel

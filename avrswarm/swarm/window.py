@@ -31,7 +31,7 @@ from avrswarm.robot import infrared, sensors
 from avrswarm.robot.infrared import FrontEndRow, Receiver
 from avrswarm.robot.listener import NOTHING, deafen, hear
 from avrswarm.swarm.copying import copy_row
-from avrswarm.swarm.sharing import ticks_now
+from avrswarm.swarm.sharing import LINE, ticks_now
 from avrswarm.world.optics import Optics, amplitude
 
 MOST_PULSES = 80
@@ -188,8 +188,8 @@ def make_desk(rows: int = 32_768) -> Desk:
         np.zeros(rows // 2 - infrared.CARRIED, np.int64),
         np.zeros(rows // 2 - infrared.CARRIED),
         np.zeros(SCRATCH_SIZE, np.uint8),
-        np.zeros(1, np.int64),
-        np.zeros(len(Spent), np.int64),
+        np.zeros(LINE, np.int64),
+        np.zeros(LINE, np.int64),
     )
 
 
