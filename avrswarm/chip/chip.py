@@ -397,7 +397,7 @@ class Chip:
         c = self._c
         if not c.fault:
             return None
-        for kind, _, place, address in c.reports[: c.report_count].tolist()[::-1]:
+        for kind, place, address in c.reports[: c.report_count].tolist()[::-1]:
             if kind == c.fault and address == c.fault_address:
                 return 2 * int(place)
         return self.pc
@@ -528,7 +528,8 @@ class Chip:
         """What the firmware did that the chip survives: stray accesses, a lost stack, ..."""
         c = self._c
         found = []
-        for kind, cycle, pc, address in c.reports[: c.report_count].tolist():
+        for number, (kind, pc, address) in enumerate(c.reports[: c.report_count].tolist()):
+            cycle = int(c.report_cycle[number])
             function = self.program.symbols.describe(2 * pc)
             found.append(
                 Report(Fault(kind), cycle, 2 * pc, function, self._instruction(pc), address)
@@ -547,6 +548,7 @@ class Chip:
         for name in UNSEEN_FIELDS:
             settled[name] = 0
         settled.reports[settled.report_count :] = 0
+        settled.report_cycle[settled.report_count :] = 0
         content = hashlib.sha256(settled.tobytes())
         content.update(self._flash.tobytes())
         return content.hexdigest()

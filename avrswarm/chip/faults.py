@@ -74,13 +74,13 @@ def report(c: ChipRow, kind: int, cycle: int, pc: int, address: int) -> None:
         c.fault = kind
         c.fault_address = address
     for number in range(c.report_count):
-        if c.reports[number, 0] == kind and c.reports[number, 2] == pc:
+        if c.reports[number, 0] == kind and c.reports[number, 1] == pc:
             return
     if c.report_count < REPORT_SIZE:
+        c.report_cycle[c.report_count] = cycle
         c.reports[c.report_count, 0] = kind
-        c.reports[c.report_count, 1] = cycle
-        c.reports[c.report_count, 2] = pc
-        c.reports[c.report_count, 3] = address
+        c.reports[c.report_count, 1] = pc
+        c.reports[c.report_count, 2] = address
         c.report_count += 1
     else:
         c.reports_lost = 1

@@ -119,7 +119,7 @@ def resume(c: ChipRow, pc: int, sp: int, status: int, cycle: int) -> int:
     if different:
         if period != PROBED:  # most likely it waits on, with another count of ticks
             c.calm_since = cycle
-            c.probe_wait = period
+            c.probe_wait = 2 * period
         return CHANGED
     c.loop_origin += cycle - c.suspended_at
     if spoiled:

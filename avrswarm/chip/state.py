@@ -22,15 +22,15 @@ DATA_SIZE = 0x900
 SRAM_START = 0x100
 EEPROM_SIZE = 0x400
 PAGE_WORDS = 64
-LOG_SIZE = 64
+LOG_SIZE = 40
 REPORT_SIZE = 8
 UNDO_SIZE = 4
 """EEPROM cells that can be put back; one takes at least 1.8 ms to write."""
 DELAYED_SIZE = 26
 """Edges on their way at once: 9 of PCINT (3 ports, 3 cycles), 4 of INT0/1, 6 of T0/T1, 3 of the
 capture unit, 1 of RXD, 2 of the comparator."""
-LOOP_BYTES = 64
-LOOP_WRITES = 48
+LOOP_BYTES = 56
+LOOP_WRITES = 40
 
 RUNNING = -1
 """In place of the cycle at which the clock of a block stopped."""
@@ -219,10 +219,12 @@ class ChipRow:
     adc_locked: int  # ADCL was read, ADCH not yet
     adc_flag: int  # ADIF
     adc_conversions: int
-    adc_microvolts: Annotated[Numbers, (16,)]
+    adc_microvolts: Annotated[NDArray[np.int32], (16,)]
     aref_microvolts: int
     avcc_microvolts: int
-    adc_noise_microvolts: Annotated[Numbers, (16,)]  # deviation of a model noise, by channel
+    adc_noise_microvolts: Annotated[
+        NDArray[np.int32], (16,)
+    ]  # deviation of a model noise, by channel
     noise_key: int
     ain_microvolts: Annotated[Numbers, (2,)]  # AIN0, AIN1, used with band gap or multiplexer
     comparator_input: int  # outside source, while neither band gap nor multiplexer is chosen
@@ -302,7 +304,8 @@ class ChipRow:
     # `eeprom` has its undo list, the page buffer changes only in chips with a private image, and
     # what is known about loops can be found out again.
     eeprom: Annotated[NDArray[np.uint8], (EEPROM_SIZE,)]
-    reports: Annotated[NDArray[np.int64], (REPORT_SIZE, 4)]  # kind, cycle, pc, address
+    report_cycle: Annotated[Numbers, (REPORT_SIZE,)]
+    reports: Annotated[NDArray[np.int32], (REPORT_SIZE, 3)]  # kind, pc, address
     log: Annotated[Numbers, (LOG_SIZE,)]
     native: Annotated[Numbers, (NATIVE_SIZE,)]  # where translated code stands: see chip.native
     page_loaded: Annotated[NDArray[np.uint8], (PAGE_WORDS,)]  # 1: that word was filled

@@ -354,13 +354,15 @@ def _check_overlaps(scene: Scene, placed: Placed, radius: Floats) -> None:
         placed.x_mm, placed.y_mm, count, 2 * float(radius.max()), allocate_neighbours(count)
     )
     for robot in range(count):
-        span = slice(near.first[robot], near.first[robot + 1])
-        for other, distance in zip(near.index[span], near.distance_mm[span], strict=True):
+        for other in near.of(robot).tolist():
+            distance = math.dist(
+                (placed.x_mm[robot], placed.y_mm[robot]), (placed.x_mm[other], placed.y_mm[other])
+            )
             needed = radius[robot] + radius[other]
             if other > robot and distance < needed - TOUCHING_MM:
                 raise scene.error(
                     f"robots.{placed.group[other]}.placement",
-                    f"{_where(placed, int(other))} overlaps {_where(placed, robot)} of"
+                    f"{_where(placed, other)} overlaps {_where(placed, robot)} of"
                     f" robots.{placed.group[robot]}: their centres are {distance:.1f} mm apart,"
                     f" {needed:g} mm are needed",
                 )

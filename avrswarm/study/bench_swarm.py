@@ -162,10 +162,14 @@ def _measure(case: _Case, threads: int | None) -> SwarmRow:
     )
 
 
+_PER_PROGRAM = {"flash", "code", "blocks", "flash_before", "page_before"}
+"""Arrays of a swarm that do not grow with the number of robots."""
+
+
 def _bytes_of(simulation: Simulation) -> int:
     """Return the size of all arrays that grow with the number of robots."""
     parts: list[Any] = [
-        *simulation._swarm,
+        *(part for name, part in simulation._swarm._asdict().items() if name not in _PER_PROGRAM),
         *simulation._plan,
         *simulation._traffic,
         *simulation._neighbours,
@@ -181,5 +185,7 @@ def _bytes_of(simulation: Simulation) -> int:
         if isinstance(part, tuple):
             parts.extend(part)
         elif isinstance(part, np.ndarray):
-            seen[part.__array_interface__["data"][0]] = part.nbytes
+            while isinstance(part.base, np.ndarray):  # a view of another one
+                part = part.base
+            seen[id(part)] = part.nbytes
     return sum(seen.values())

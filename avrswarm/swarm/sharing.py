@@ -139,7 +139,8 @@ def take_tasks(board: Board, many: int) -> tuple[int, int]:
 @kernel
 def at_once(board: Board, threads: int) -> int:
     """Return how many tasks of the open round a thread should take in one go."""
-    return max(1, min(MOST_AT_ONCE, atomic_read(board, COUNT) // (4 * threads)))
+    count: int = atomic_read(board, COUNT)
+    return max(1, min(MOST_AT_ONCE, count // (4 * threads)))
 
 
 @kernel

@@ -308,8 +308,8 @@ class Simulation:
         self._traffic = Traffic(
             np.zeros((room, 5), np.int64),
             np.zeros((room, 12), np.uint8),
-            np.zeros((4 * room, 5), np.int64),
-            np.zeros((4 * room, 12), np.uint8),
+            np.zeros((2 * room, 5), np.int64),
+            np.zeros((2 * room, 12), np.uint8),
             np.zeros(3, np.int64),
         )
 
@@ -819,6 +819,7 @@ class Simulation:
         chips.next[:, Source.TAPE] = 0
         for number in np.flatnonzero(chips.report_count < REPORT_SIZE).tolist():
             chips.reports[number, chips.report_count[number] :] = 0
+            chips.report_cycle[number, chips.report_count[number] :] = 0
         for row in front:
             row.pending_since *= row.pending_count > 0
             row.pending_time[row.pending_count :] = 0

@@ -74,7 +74,6 @@ class EmissionRow:
     first_message: int  # number of the message that the first pulse belongs to
     time: Annotated[NDArray[np.int64], (MOST_PULSES,)]
     pins: Annotated[NDArray[np.uint8], (MOST_PULSES,)]
-    message: Annotated[NDArray[np.uint8], (MOST_PULSES,)]  # relative to first_message
     byte_count: int
     bytes: Annotated[NDArray[np.uint8], (MOST_BYTES,)]
 
@@ -114,7 +113,7 @@ class Links(NamedTuple):
     """
 
     first: NDArray[np.int64]
-    sender: NDArray[np.int64]
+    sender: NDArray[np.int32]
     x_mm: NDArray[np.float64]
     y_mm: NDArray[np.float64]
     range_mm: float
@@ -257,13 +256,12 @@ def _collect_from(
     distance_mm: float,
 ) -> int:
     emission = swarm.emissions[swarm.current[sender], sender]
-    message = -1
-    unit = 0.0
+    message = emission.first_message
+    unit = _message_amplitude(medium, sender, robot, distance_mm, message)
     limit = medium.receiver.threshold[robot]
     for number in range(emission.count):
-        this = emission.first_message + int(emission.message[number])
-        if this != message:
-            message = this
+        if number and emission.time[number] - emission.time[number - 1] > MESSAGE_GAP:
+            message += 1
             unit = _message_amplitude(medium, sender, robot, distance_mm, message)
         counts = unit * medium.power[int(emission.pins[number]) & 0xFF]
         counts = _with_pulse_noise(medium, sender, robot, emission.time[number], counts, limit)
@@ -293,7 +291,7 @@ def _collect(
     if medium.hear_own and swarm.audible[robot]:
         count = _collect_from(swarm, medium, desk, count, robot, robot, 0.0)
     for place in range(links.first[robot], links.first[robot + 1]):
-        sender = links.sender[place]
+        sender = int(links.sender[place])
         if swarm.audible[sender]:
             dx = links.x_mm[sender] - links.x_mm[robot]
             dy = links.y_mm[sender] - links.y_mm[robot]
@@ -371,7 +369,6 @@ def _add_pulse(emission: EmissionRow, time: int, pins: int) -> None:
     emission.last_pulse = time
     emission.time[emission.count] = time
     emission.pins[emission.count] = pins
-    emission.message[emission.count] = emission.messages - emission.first_message
     emission.count += 1
 
 

@@ -121,7 +121,7 @@ def _relax(world: WorldState, work: WorkSpace) -> float:
             worst = max(worst, _meet_walls(world, work, body))
             worst = max(worst, _meet_image(world, work, body))
     for pair in range(work.pair_count[0]):
-        worst = max(worst, _meet_body(world, work, work.pair_a[pair], work.pair_b[pair]))
+        worst = max(worst, _meet_body(world, work, int(work.pair_a[pair]), int(work.pair_b[pair])))
     if worst > GOOD_ENOUGH_MM:
         for body in range(bodies):
             if work.contacts[body] > 0:  # the mean of all corrections: a crowd stays calm
@@ -299,8 +299,8 @@ def _take_back(world: WorldState, work: WorkSpace) -> bool:
             out = max(out, _meet_image(world, work, body))
             work.contacts[body] = 1 if out > TOLERANCE_MM else 0
     for pair in range(work.pair_count[0]):
-        a = work.pair_a[pair]
-        b = work.pair_b[pair]
+        a = int(work.pair_a[pair])
+        b = int(work.pair_b[pair])
         if _overlap(world, a, b) > TOLERANCE_MM:
             work.contacts[a] = 1
             work.contacts[b] = 1

@@ -6,20 +6,20 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from avrswarm.jit import entry, kernel
 from avrswarm.world.state import Floats, Grid, Integers, allocate_grid
 
 
 class Neighbours(NamedTuple):
-    """For each robot a list of others: ``index[first[r]:first[r + 1]]``, rising, with distances."""
+    """For each robot a list of others: ``index[first[r]:first[r + 1]]``, rising."""
 
     grid: Grid
     first: Integers
-    index: Integers  # type: ignore[assignment] # hides tuple.index
-    distance_mm: Floats
+    index: NDArray[np.int32]  # type: ignore[assignment] # hides tuple.index
 
-    def of(self, robot: int) -> Integers:
+    def of(self, robot: int) -> NDArray[np.int32]:
         """Return the neighbours of one robot."""
         return self.index[self.first[robot] : self.first[robot + 1]]
 
@@ -30,8 +30,7 @@ def allocate_neighbours(count: int, per_robot: int = 16) -> Neighbours:
     return Neighbours(
         grid=allocate_grid(count),
         first=np.zeros(count + 1, np.int64),
-        index=np.zeros(room, np.int64),
-        distance_mm=np.zeros(room),
+        index=np.zeros(room, np.int32),
     )
 
 
@@ -45,7 +44,7 @@ def find_neighbours(
     needed = list_neighbours(x_mm, y_mm, count, range_mm, lists)
     if needed > len(lists.index):
         room = needed + needed // 4
-        lists = lists._replace(index=np.zeros(room, np.int64), distance_mm=np.zeros(room))
+        lists = lists._replace(index=np.zeros(room, np.int32))
         list_neighbours(x_mm, y_mm, count, range_mm, lists)
     return lists
 
@@ -95,22 +94,20 @@ def fill_lists(x_mm: Floats, y_mm: Floats, count: int, range_mm: float, lists: N
                 if other == robot or square > range_mm * range_mm:
                     continue
                 if total < room:
-                    _insert(lists, begin, total, other, math.sqrt(square))
+                    _insert(lists, begin, total, other)
                 total += 1
     lists.first[count] = total
     return total
 
 
 @kernel
-def _insert(lists: Neighbours, begin: int, end: int, other: int, distance_mm: float) -> None:
+def _insert(lists: Neighbours, begin: int, end: int, other: int) -> None:
     """Put a neighbour at its place in a rising list."""
     place = end
     while place > begin and lists.index[place - 1] > other:
         lists.index[place] = lists.index[place - 1]
-        lists.distance_mm[place] = lists.distance_mm[place - 1]
         place -= 1
     lists.index[place] = other
-    lists.distance_mm[place] = distance_mm
 
 
 @kernel

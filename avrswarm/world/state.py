@@ -84,8 +84,8 @@ class WorkSpace(NamedTuple):
 
     grid: Grid
     pair_count: Integers  # one number: pairs in the list; -1 = the list must be built
-    pair_a: Integers
-    pair_b: Integers
+    pair_a: NDArray[np.int32]
+    pair_b: NDArray[np.int32]
     listed_x_mm: Floats  # positions for which the list was built
     listed_y_mm: Floats
     start_x_mm: Floats
@@ -116,8 +116,8 @@ def allocate_workspace(world: WorldState) -> WorkSpace:
     return WorkSpace(
         grid=allocate_grid(bodies),
         pair_count=np.array([-1], np.int64),
-        pair_a=np.zeros(pairs, np.int64),
-        pair_b=np.zeros(pairs, np.int64),
+        pair_a=np.zeros(pairs, np.int32),
+        pair_b=np.zeros(pairs, np.int32),
         listed_x_mm=np.zeros(bodies),
         listed_y_mm=np.zeros(bodies),
         start_x_mm=np.zeros(bodies),

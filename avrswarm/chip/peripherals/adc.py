@@ -88,7 +88,7 @@ def _noise(c: ChipRow) -> int:
         state = (state * 6364136223846793 + 1442695040888963407) & 0x7FFFFFFFFFFFFFFF
         total += (state >> 31) & 0xFFFF
     # four uniforms on 0..65535: mean 131070, standard deviation 37837
-    return (total - 131070) * c.adc_noise_microvolts[c.adc_mux & 15] // 37837
+    return (total - 131070) * int(c.adc_noise_microvolts[c.adc_mux & 15]) // 37837
 
 
 @kernel
@@ -100,7 +100,7 @@ def _convert(c: ChipRow) -> int:
     elif channel == GROUND_CHANNEL:
         volts = 0
     else:
-        volts = c.adc_microvolts[channel]
+        volts = int(c.adc_microvolts[channel])
     if c.adc_noise_microvolts[channel]:
         volts += _noise(c)
     select = c.adc_mux >> 6
