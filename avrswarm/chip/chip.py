@@ -67,6 +67,8 @@ TEMPERATURE_SENSOR_VOLTS = 0.314
 ANALOG_INPUTS = {f"ADC{channel}": channel for channel in range(9)} | {"AIN0": 16, "AIN1": 17}
 """Inputs that take a voltage, with their numbers on a tape."""
 
+MOST_VOLTS = 1000
+
 READ_EFFECTS = frozenset(
     REGISTERS[name] for name in ("TCNT1L", "ICR1L", "ADCL", "ADCH", "SPSR", "SPDR", "UDR0")
 )
@@ -620,6 +622,8 @@ class Chip:
             raise UsageError(
                 f"no analog input {name!r}; there are ADC0 to ADC7, ADC8 (temperature), AIN0, AIN1"
             )
+        if not abs(volts) <= MOST_VOLTS:
+            raise UsageError(f"{name}: {volts!r} V is not within {MOST_VOLTS} V of ground")
         self._stimulate(at, Tape.ADC, ANALOG_INPUTS[name.upper()], round(volts * 1e6))
 
     def set_comparator(self, high: bool | int, at: int | None = None) -> None:

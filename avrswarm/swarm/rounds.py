@@ -82,7 +82,7 @@ class Progress(IntEnum):
     WINDOW = 2  # length of windows
     STAGE = 3
     COUNT = 4  # robots in ``todo``
-    EVERYONE_RAN = 5
+    EVERYONE_RAN = 5  # 1: but those that can be left alone; 0: senders, perhaps those with a tick
     FIRST_PULSE = 6  # of the controller in this window
     LAST_PULSE = 7
     PRINTED = 8  # robots in ``printing``
@@ -90,6 +90,7 @@ class Progress(IntEnum):
     WITNESSED = 10  # 1: stop when robots agree on a window
     HELPERS = 11  # threads that may help
     EDGES = 12  # rising edges that comparators have shown so far
+    TICKS_RAN = 13  # 1: those with a tick have run
 
 
 class Plan(NamedTuple):
@@ -229,6 +230,24 @@ def _find_senders(swarm: Swarm, since: int, plan: Plan) -> None:
 
 
 @kernel
+def _choose_those_with_a_tick(swarm: Swarm, plan: Plan, end: int) -> None:
+    """Leave in ``todo`` whose tick is due and add others like that; the rest of it stays marked.
+
+    Robots begin to send in their ticks. What all the others hear is known better thereafter.
+    """
+    for number in range(plan.progress[Progress.COUNT]):
+        plan.marked[plan.todo[number]] = 1
+    found = 0
+    for robot in range(len(swarm.fresh)):
+        due = swarm.fresh[robot] != 0 and swarm.quiet_until[robot] < end
+        if swarm.tick_at[robot] < end and (due or plan.marked[robot]) and not swarm.dead[robot]:
+            plan.marked[robot] = 0
+            plan.todo[found] = robot
+            found += 1
+    plan.progress[Progress.COUNT] = found
+
+
+@kernel
 def _add_others(swarm: Swarm, plan: Plan, end: int) -> None:
     """Add to ``todo`` who has not run in this window and is due, or may see the controller."""
     count = plan.progress[Progress.COUNT]
@@ -279,21 +298,22 @@ def _agree(
     end = _window_end(progress)
     if progress[Progress.STAGE] == Stage.BEGINS:
         progress[Progress.EVERYONE_RAN] = 0
+        progress[Progress.TICKS_RAN] = 0
         _find_controller_pulses(controller, progress, end)
         _find_senders(swarm, progress[Progress.TIME] - MESSAGE_GAP, plan)
-        if progress[Progress.COUNT] == 0:
-            _add_others(swarm, plan, end)
-            progress[Progress.EVERYONE_RAN] = 1
         _run_round(swarm, medium, links, controller, desk, plan)
         progress[Progress.STAGE] = Stage.ROUND_RAN
         if _wants_image(swarm, plan):
             return Need.IMAGES.value
     while True:
         _make_valid(swarm, medium, links, plan)
-        if not progress[Progress.EVERYONE_RAN]:
+        if not progress[Progress.TICKS_RAN]:
+            _choose_those_with_a_tick(swarm, plan, end)
+            progress[Progress.TICKS_RAN] = 1
+        elif not progress[Progress.EVERYONE_RAN]:
             _add_others(swarm, plan, end)
             progress[Progress.EVERYONE_RAN] = 1
-        if progress[Progress.COUNT] == 0:
+        if progress[Progress.COUNT] == 0 and progress[Progress.EVERYONE_RAN]:
             break
         _run_round(swarm, medium, links, controller, desk, plan)
         if _wants_image(swarm, plan):

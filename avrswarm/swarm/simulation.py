@@ -383,6 +383,7 @@ class Simulation:
             outcome=np.zeros(count, np.int64),
             audible=np.zeros(count, np.int64),
             quiet_until=np.full(count, LONG_AGO),
+            tick_at=np.zeros(count, np.int64),
             ahead=np.zeros(count, np.uint8),
             eager=np.zeros(count, np.int64),
             dead=np.zeros(count, np.uint8),

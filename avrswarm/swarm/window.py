@@ -23,7 +23,7 @@ from avrswarm.chip.core import Stop, run
 from avrswarm.chip.idle import SCRATCH_SIZE, forget_later_loops, in_delay_loop
 from avrswarm.chip.peripherals import eeprom
 from avrswarm.chip.schedule import cycle_at
-from avrswarm.chip.state import PAGE_WORDS, ChipRow, Chips, Log, Touch, record_dtype
+from avrswarm.chip.state import PAGE_WORDS, ChipRow, Chips, Log, Source, Touch, record_dtype
 from avrswarm.isa.decode import FLASH_WORDS, decode_range
 from avrswarm.jit import entry, kernel
 from avrswarm.randomness import Stream, gaussian, uniform
@@ -157,6 +157,7 @@ class Swarm(NamedTuple):
     outcome: NDArray[np.int64]
     audible: NDArray[np.int64]  # pulses in its valid emission
     quiet_until: NDArray[np.int64]  # time before which only light can make it do anything
+    tick_at: NDArray[np.int64]  # time of its next tick: when it may begin to send, as a guess
     ahead: NDArray[np.uint8]  # 1: its chip is ahead of time, the snapshot is the past to go back to
     eager: NDArray[np.int64]  # how many look at its chip: it never lags then, nor runs ahead
     dead: NDArray[np.uint8]  # 1: its chip has faulted
@@ -646,6 +647,7 @@ def _undisturbed(c: ChipRow) -> bool:
 def find_rest(swarm: Swarm, robot: int) -> None:
     """Work out, after a window, how long a robot can be left alone."""
     c = swarm.chips[robot]
+    swarm.tick_at[robot] = time_of(c, min(c.next[Source.TIMER0], c.cycle + LONGEST_REST))
     swarm.quiet_until[robot] = LONG_AGO
     if (
         not swarm.eager[robot]

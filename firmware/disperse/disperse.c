@@ -87,13 +87,14 @@ void setup(void)
 
 void loop(void)
 {
-    if (was_paused()) {
+    uint32_t ticks = now();
+    if (was_paused(ticks)) {
         motion = STOP; /* the motors are off */
     }
-    if (now() - last_decision < DECIDE_EVERY) {
+    if (ticks - last_decision < DECIDE_EVERY) {
         return;
     }
-    last_decision = now();
+    last_decision = ticks;
     uint8_t distance = closest;
     closest = NOBODY;
     if (distance >= WANTED_DISTANCE) {

@@ -104,7 +104,7 @@ void setup(void)
 
 void loop(void)
 {
-    if (was_paused()) {
+    if (was_paused(now())) {
         motion = STOP; /* the motors are off */
     }
     if (new_message) {

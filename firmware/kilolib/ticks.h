@@ -21,11 +21,10 @@ static inline uint32_t now(void)
 }
 
 /* True if a pause has switched the motors off since the pass of loop before this one. For programs
- * whose loop returns within a tick or so and calls this once. */
-static inline bool was_paused(void)
+ * whose loop returns within a tick or so and calls this once, with the time of now. */
+static inline bool was_paused(uint32_t ticks)
 {
     static uint32_t last_pass;
-    uint32_t ticks = now();
     bool paused = last_pass != 0 && ticks - last_pass > 2;
     last_pass = ticks;
     return paused;

@@ -55,8 +55,9 @@ void setup(void)
 
 void loop(void)
 {
-    uint32_t age = now() - motion_began;
-    if (was_paused() || age >= STRETCH) {
+    uint32_t ticks = now();
+    uint32_t age = ticks - motion_began;
+    if (was_paused(ticks) || age >= STRETCH) {
         start((motion + 1) % MOTIONS);
         age = 0;
     }

@@ -55,12 +55,13 @@ void setup(void)
 
 void loop(void)
 {
-    if (was_paused()) {
+    uint32_t ticks = now();
+    if (was_paused(ticks)) {
         motion = STOP; /* the motors are off */
     }
     if (new_message) {
         new_message = 0;
-        last_heard = now();
+        last_heard = ticks;
         if (estimate_distance(&measurement) < DESIRED_DISTANCE) {
             set_color(RGB(1, 0, 0));
             set_motion(LEFT);
@@ -68,7 +69,7 @@ void loop(void)
             set_color(RGB(0, 1, 0));
             set_motion(RIGHT);
         }
-    } else if (now() - last_heard > LOST_AFTER) {
+    } else if (ticks - last_heard > LOST_AFTER) {
         set_color(RGB(0, 0, 1));
         set_motion(STOP);
     }

@@ -76,18 +76,19 @@ void setup(void)
 
 void loop(void)
 {
+    uint32_t ticks = now();
     if (new_message) {
         new_message = 0;
         has_heard = 1;
-        last_heard = now();
+        last_heard = ticks;
         meetings++;
     }
-    if (has_heard && now() - last_heard < FLASH) {
+    if (has_heard && ticks - last_heard < FLASH) {
         set_color(RGB(3, 3, 0));
     } else {
         set_color(turning ? RGB(0, 1, 1) : RGB(0, 0, 1));
     }
-    if (was_paused() || now() - step_began >= step_ticks) {
+    if (was_paused(ticks) || ticks - step_began >= step_ticks) {
         begin_step();
     }
 }

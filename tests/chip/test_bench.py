@@ -180,6 +180,7 @@ REFUSED = {
     "no pin 'B0'": lambda chip: chip.set_pin("B0", 1),
     "0, 1 or None": lambda chip: chip.set_pin("PB0", 2),
     "no analog input 'ADC9'": lambda chip: chip.set_adc("ADC9", 1.0),
+    "ADC3: nan V is not within 1000 V": lambda chip: chip.set_adc("ADC3", float("nan")),
     "cycle 5 is past": lambda chip: chip.set_pin("PB0", 1, at=5),
     "cycle 3 is past": lambda chip: chip.pulse_comparator([3], 10),
     "either pc=BYTE_ADDRESS or symbol=NAME": lambda chip: chip.run_until(),

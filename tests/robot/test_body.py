@@ -55,7 +55,7 @@ def test_a_pin_that_drives_high_gives_no_light():
 def test_readings(lux, volts, celsius, counts):
     chips = chip_with()
     sensors.apply_sensors(chips, np.array([lux]), np.array([volts]), celsius, PER_LUX)
-    microvolts = chips[0].adc_microvolts
+    microvolts = chips[0].adc_microvolts.tolist()
     assert min(microvolts[6] * 1024 // 3_000_000, 1023) == counts[0]
     assert min(microvolts[7] * 1024 // 3_000_000, 1023) == counts[1]
     assert microvolts[8] * 1024 // 1_100_000 == counts[2]
