@@ -1031,12 +1031,19 @@ def _sent_text(sent: str) -> str:
 def _bench_table(rows: Sequence[Row]) -> Table:
     from rich.table import Table
 
-    table = Table(title="one chip, one core")
+    table = Table(title="one chip, one core: emulated MHz")
     table.add_column("firmware", no_wrap=True)
-    for title in ("MHz", "simavr MHz", "ratio", "x real time", "us per pulse"):
-        table.add_column(title, justify="right")
+    for title in ("MHz", "interpreter", "simavr", "ratio", "x real time", "us/pulse"):
+        table.add_column(title, justify="right", no_wrap=True)
     for row in rows:
-        figures = (row.mhz, row.simavr_mhz, row.ratio, row.realtime_factor, row.us_per_pulse)
+        figures = (
+            row.mhz,
+            row.interpreter_mhz,
+            row.simavr_mhz,
+            row.ratio,
+            row.realtime_factor,
+            row.us_per_pulse,
+        )
         table.add_row(row.name, *("-" if f is None else f"{f:,.{_digits(f)}f}" for f in figures))
     return table
 
@@ -1044,17 +1051,17 @@ def _bench_table(rows: Sequence[Row]) -> Table:
 def _swarm_tables(rows: Sequence[SwarmRow]) -> list[Table]:
     from rich.table import Table
 
-    speed = Table(title="swarms, physics and recording included")
+    speed = Table(title="swarms by the clock, physics and recording included; KiB per robot")
     shares = Table(title="parts of the time on the clock")
-    speed_titles = ("threads", "x real time", "CPU s/s", "MHz", "us/pulse", "KiB/robot")
+    speed_titles = ("threads", "x real", "CPU s/s", "GHz", "us/pulse", "KiB")
     share_titles = ("chips", "medium", "physics", "records")
     for table, titles in ((speed, speed_titles), (shares, share_titles)):
         table.add_column("robots", no_wrap=True)
         for title in titles:
             table.add_column(title, justify="right", no_wrap=True)
     for row in rows:
-        name = row.name.replace(" robots", "")
-        figures = (row.realtime_factor, row.processor_s, row.mhz, row.us_per_pulse)
+        name = row.name.replace(" robots", "").replace(", 1 thread", "")
+        figures = (row.realtime_factor, row.processor_s, row.mhz / 1000, row.us_per_pulse)
         speed.add_row(
             name,
             str(row.threads),

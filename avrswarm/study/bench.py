@@ -1,7 +1,8 @@
 """How fast are we? One chip on benchmark firmware, beside Debian's simavr on the same files.
 
 Every figure is the best of a few repetitions, in seconds of processor time, so that other work on
-the machine counts little; ratios are of one run. The benchmark programs end by themselves, asleep
+the machine counts little; ratios are of one run. Programs are translated to native code before;
+the plain interpreter's speed stands beside it. The benchmark programs end by themselves, asleep
 with interrupts off, which simavr takes as the end too. simavr is used if it is there: nothing is
 installed.
 """
@@ -18,6 +19,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from avrswarm.chip.chip import Chip, StopReason
+from avrswarm.engine import Translation
 from avrswarm.errors import AvrSwarmError
 from avrswarm.program import Program, load_program
 from avrswarm.robot.eeprom_map import EepromMap
@@ -45,6 +47,7 @@ class Row:
     ratio: float | None  # ours over simavr's
     realtime_factor: float
     us_per_pulse: float | None  # processor time per light pulse heard
+    interpreter_mhz: float | None  # the same without translated code
 
 
 @dataclass(frozen=True)
@@ -73,10 +76,19 @@ def bench_chip(repeats: int = 3) -> Iterator[Row]:
     simavr_mhz: dict[str, float] = {}
     for case in _CASES:
         path = shipped_folder("firmware") / case.firmware / f"{case.firmware}.elf"
-        cycles, seconds = _run_to_end(load_program(path), case.skip_idle, repeats)
+        program = load_program(path)
+        native = Translation(program.flash, wait=True)
+        cycles, seconds = _run_to_end(program, case.skip_idle, native, repeats)
+        _, interpreted = _run_to_end(program, case.skip_idle, None, repeats)
         if case.firmware not in simavr_mhz and simavr_version() is not None:
             simavr_mhz[case.firmware] = cycles / _simavr_seconds(str(path), repeats) / 1e6
-        yield _row(case.name, cycles / seconds / 1e6, simavr_mhz.get(case.firmware), None)
+        yield _row(
+            case.name,
+            cycles / seconds / 1e6,
+            simavr_mhz.get(case.firmware),
+            None,
+            cycles / interpreted / 1e6,
+        )
     yield _receive(repeats)
 
 
@@ -85,9 +97,15 @@ def as_json(rows: Sequence[Row]) -> dict[str, Any]:
     return {"simavr": simavr_version() is not None, "rows": [asdict(row) for row in rows]}
 
 
-def _row(name: str, mhz: float, simavr_mhz: float | None, us_per_pulse: float | None) -> Row:
+def _row(
+    name: str,
+    mhz: float,
+    simavr_mhz: float | None,
+    us_per_pulse: float | None,
+    interpreter_mhz: float,
+) -> Row:
     ratio = None if simavr_mhz is None else mhz / simavr_mhz
-    return Row(name, mhz, simavr_mhz, ratio, mhz * 1e6 / CLOCK_HZ, us_per_pulse)
+    return Row(name, mhz, simavr_mhz, ratio, mhz * 1e6 / CLOCK_HZ, us_per_pulse, interpreter_mhz)
 
 
 def _best(repeats: int, prepare: Callable[[], Chip], cycles: int) -> tuple[Chip, float]:
@@ -104,9 +122,11 @@ def _best(repeats: int, prepare: Callable[[], Chip], cycles: int) -> tuple[Chip,
     return chip, shortest
 
 
-def _run_to_end(program: Program, skip_idle: bool, repeats: int) -> tuple[int, float]:
+def _run_to_end(
+    program: Program, skip_idle: bool, native: Translation | None, repeats: int
+) -> tuple[int, float]:
     def prepare() -> Chip:
-        return Chip(program, stop_when_halted=True, skip_idle=skip_idle)
+        return Chip(program, stop_when_halted=True, skip_idle=skip_idle, native=native)
 
     prepare().run(1000)  # compiles, if that is still to be done
     chip, seconds = _best(repeats, prepare, _LONGEST_RUN)
@@ -142,16 +162,24 @@ def _receive(repeats: int) -> Row:
     first = pulse_cycles(Message.make(MessageType.RUN).pack())
     pulses = _frames(_AFTER_RUN_CYCLES, _RECEIVE_SECONDS)
 
-    def prepare() -> Chip:
-        chip = Chip(program, eeprom=EepromMap(uid=1).pack())
+    def prepare(native: Translation | None) -> Chip:
+        chip = Chip(program, eeprom=EepromMap(uid=1).pack(), native=native)
         chip.pulse_comparator([10_000 + cycle for cycle in first], _ACO_HIGH_CYCLES)
         chip.pulse_comparator(pulses, _ACO_HIGH_CYCLES)
         chip.run(_AFTER_RUN_CYCLES)
         return chip
 
     cycles = _RECEIVE_SECONDS * CLOCK_HZ
-    _, seconds = _best(repeats, prepare, cycles)
-    return _row("message receive", cycles / seconds / 1e6, None, seconds / len(pulses) * 1e6)
+    native = Translation(program.flash, wait=True)
+    _, seconds = _best(repeats, lambda: prepare(native), cycles)
+    _, interpreted = _best(repeats, lambda: prepare(None), cycles)
+    return _row(
+        "message receive",
+        cycles / seconds / 1e6,
+        None,
+        seconds / len(pulses) * 1e6,
+        cycles / interpreted / 1e6,
+    )
 
 
 def _frames(start: int, seconds: int) -> list[int]:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from avrswarm.engine import EngineName
 from avrswarm.record.run_folder import RunRecorder
 from avrswarm.scene.model import Scene
 from avrswarm.scene.read import check_scene
@@ -53,6 +54,7 @@ class _Case(NamedTuple):
     placement: dict[str, object]
     firmware: str = "random_walk"
     threads: int | None = None
+    engine: EngineName = "translated"
 
 
 _TWELVE: dict[str, object] = {"kind": "grid", "pitch_mm": 48}
@@ -62,6 +64,7 @@ _NINETEEN: dict[str, object] = {"kind": "hex", "pitch_mm": 45}
 CASES = (
     _Case("1000 robots, 12 neighbours", 1000, _TWELVE),
     _Case("1000 robots, 12 neighbours, 1 thread", 1000, _TWELVE, threads=1),
+    _Case("1000 robots, 12 neighbours, interpreter", 1000, _TWELVE, engine="interpreter"),
     _Case("1000 robots, 6 neighbours", 1000, _SIX),
     _Case("1000 robots, 19 neighbours", 1000, _NINETEEN),
     _Case("1000 robots, no traffic", 1000, _TWELVE, "blink"),
@@ -114,7 +117,7 @@ class _Stopwatch:
 
 
 def _measure(case: _Case, threads: int | None) -> SwarmRow:
-    simulation = Simulation(_scene(case), threads=threads)
+    simulation = Simulation(_scene(case), threads=threads, engine=case.engine)
     seconds = min(_ROBOT_SECONDS / case.robots, _LONGEST_S)
     with tempfile.TemporaryDirectory() as folder:
         recorder = RunRecorder(simulation, Path(folder) / "run", pictures=False)
@@ -149,6 +152,7 @@ def _measure(case: _Case, threads: int | None) -> SwarmRow:
         ratio=None,
         realtime_factor=factor,
         us_per_pulse=processor / edges * 1e6 if edges else None,
+        interpreter_mhz=None,
         robots=case.robots,
         neighbours=pairs / case.robots,
         threads=simulation.threads,
