@@ -19,6 +19,8 @@ import pyarrow.parquet as pq
 # Columns with few different values; looking for them in the others takes longer than writing.
 REPEATED = ["time_s", "start_s", "sender", "receiver", "robot", "fate", "payload", "led"]
 OPTIONS: Any = {"compression": "zstd", "use_dictionary": REPEATED}
+OPTIONS_OF_PARTS: Any = {"compression": "lz4", "use_dictionary": False, "write_statistics": False}
+"""Parts do not stay, and the simulation waits for them."""
 PART = "part-{:05d}.parquet"
 
 
@@ -37,7 +39,7 @@ class GrowingTable:
         self._path.mkdir(exist_ok=True)
         part = self._path / PART.format(len(self._parts))
         unfinished = part.with_name(f".{part.name}")
-        pq.write_table(rows, unfinished, **OPTIONS)
+        pq.write_table(rows, unfinished, **OPTIONS_OF_PARTS)
         os.replace(unfinished, part)
         self._parts.append(part)
 
