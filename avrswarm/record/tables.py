@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 # Columns with few different values; looking for them in the others takes longer than writing.
 REPEATED = ["time_s", "start_s", "sender", "receiver", "robot", "fate", "payload", "led"]
 OPTIONS: Any = {"compression": "zstd", "use_dictionary": REPEATED}
-OPTIONS_OF_PARTS: Any = {"compression": "lz4", "use_dictionary": False, "write_statistics": False}
+OPTIONS_OF_PARTS: Any = {**OPTIONS, "compression": "lz4", "write_statistics": False}
 """Parts do not stay, and the simulation waits for them."""
 PART = "part-{:05d}.parquet"
 
