@@ -6,15 +6,16 @@ against the published run times: 24 h at rest (6.7 mA), 3 to 10 h in use, months
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from avrswarm.chip.state import Chips
 from avrswarm.jit import entry, kernel
-from avrswarm.robot.led import BRIGHTNESS, colour
-from avrswarm.robot.sensors import is_powered
+from avrswarm.robot.led import BRIGHTNESS
+
+if TYPE_CHECKING:
+    from avrswarm.robot.board import Boards
 
 CAPACITY_MAH = 160.0
 CHIP_MA = 3.2  # ATmega328P active, 8 MHz, 3 V (DS figure 29-1)
@@ -75,7 +76,7 @@ def _volts_at(filled: float) -> float:
 
 @entry
 def drain(
-    chips: Chips,
+    boards: Boards,
     battery: BatteryState,
     duty: NDArray[np.int64],
     pulses: NDArray[np.int64],
@@ -85,25 +86,24 @@ def drain(
 
     ``duty`` is ``MotorState.duty``; ``pulses`` counts the infrared pulses a robot sent in the step.
     """
-    drain_batteries(chips, battery, duty, pulses, dt_s)
+    drain_batteries(boards, battery, duty, pulses, dt_s)
 
 
 @kernel
 def drain_batteries(
-    chips: Chips,
+    boards: Boards,
     battery: BatteryState,
     duty: NDArray[np.int64],
     pulses: NDArray[np.int64],
     dt_s: float,
 ) -> None:
     """Take one step's charge from every battery (compiled code calls this one)."""
-    for robot in range(len(chips)):
-        c = chips[robot]
-        current = SLEEP_MA if c.asleep else CHIP_MA
-        if is_powered(c):
+    for robot in range(len(duty)):
+        current = SLEEP_MA if boards.asleep[robot] else CHIP_MA
+        if boards.powered[robot]:
             current += ANALOG_MA
             current += MOTOR_MA * (duty[robot, 0] + duty[robot, 1]) / 255.0
-        shown = colour(c)
+        shown = int(boards.colour[robot])
         for part in range(3):
             current += LED_MA * BRIGHTNESS[(shown >> 2 * part) & 3]
         if battery.charging[robot]:

@@ -7,12 +7,9 @@ of brightness.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from avrswarm.chip.registers import DDRC, DDRD, PORTC, PORTD
-from avrswarm.chip.state import ChipRow, Chips
-from avrswarm.jit import entry, kernel
+from avrswarm.chip.state import ChipRow
+from avrswarm.jit import kernel
 
 BRIGHTNESS = (0.0, 1.0, 1.95, 2.95)
 """Currents through 1.6 kOhm, 820 Ohm and both, as multiples of the first."""
@@ -38,13 +35,6 @@ def colour(c: ChipRow) -> int:
     green = (p >> 3 & 1) | (p >> 2 & 1) << 1  # PC3, PC2
     blue = (p >> 5 & 1) | (p >> 4 & 1) << 1  # PC5, PC4
     return red | green << 2 | blue << 4
-
-
-@entry
-def read_colours(chips: Chips, out: NDArray[np.int64]) -> None:
-    """Write the colour of every robot."""
-    for robot in range(len(chips)):
-        out[robot] = colour(chips[robot])
 
 
 def name_of(colour: int) -> str:

@@ -21,15 +21,18 @@ wrote them; the timer makes them effective within half a millisecond.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from avrswarm.chip.peripherals.timer_unit import TopSource, Waveform
 from avrswarm.chip.registers import DDRB, DDRD, PORTB, PORTD
-from avrswarm.chip.state import ChipRow, Chips
+from avrswarm.chip.state import ChipRow
 from avrswarm.jit import entry, kernel
+
+if TYPE_CHECKING:
+    from avrswarm.robot.board import Boards
 
 LEFT, RIGHT = 0, 1
 MOTOR_BIT = 0x08  # PB3 = OC2A, PD3 = OC2B
@@ -108,20 +111,20 @@ def make_motors(
 
 @entry
 def update_drives(
-    chips: Chips, motors: MotorState, dt_s: float, out_left: Floats, out_right: Floats
+    boards: Boards, motors: MotorState, dt_s: float, out_left: Floats, out_right: Floats
 ) -> None:
-    """Look at every chip's motor outputs and write the drives for the next step."""
-    read_drives(chips, motors, dt_s, out_left, out_right)
+    """Look at every board's motor outputs and write the drives for the next step."""
+    read_drives(boards, motors, dt_s, out_left, out_right)
 
 
 @kernel
 def read_drives(
-    chips: Chips, motors: MotorState, dt_s: float, out_left: Floats, out_right: Floats
+    boards: Boards, motors: MotorState, dt_s: float, out_left: Floats, out_right: Floats
 ) -> None:
     """Write the drives of all robots (compiled code calls this one)."""
-    for robot in range(len(chips)):
+    for robot in range(len(motors.duty)):
         for motor in range(2):
-            motors.duty[robot, motor] = duty(chips[robot], motor)
+            motors.duty[robot, motor] = boards.duty[robot, motor]
             _start_or_stop(motors, robot, motor, dt_s)
         out_left[robot] = _drive(motors, robot, LEFT)
         out_right[robot] = _drive(motors, robot, RIGHT)

@@ -9,6 +9,8 @@ chip's ADC (``adc_noise_microvolts``).
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,6 +18,9 @@ from avrswarm.chip.registers import DDRD, PORTD
 from avrswarm.chip.state import ChipRow, Chips
 from avrswarm.jit import entry, kernel
 from avrswarm.robot.motors import SUPPLY_BIT
+
+if TYPE_CHECKING:
+    from avrswarm.robot.board import Boards
 
 BATTERY_CHANNEL, LIGHT_CHANNEL, TEMPERATURE_CHANNEL = 6, 7, 8
 SUPPLY_MICROVOLTS = 3_000_000
@@ -62,18 +67,25 @@ def is_powered(c: ChipRow) -> bool:
 @entry
 def apply_sensors(
     chips: Chips,
+    boards: Boards,
+    shown: NDArray[np.int32],
     lux: NDArray[np.float64],
     battery_v: NDArray[np.float64],
     temperature_c: float,
     microvolts_per_lux: NDArray[np.float64],
 ) -> None:
-    """Write ADC6, ADC7 and the temperature channel of every chip (arrays: per robot)."""
-    put_sensors(chips, lux, battery_v, temperature_c, microvolts_per_lux)
+    """Write ADC6, ADC7 and the temperature channel of every chip (arrays: per robot).
+
+    ``shown`` (three columns) has what was written the last time: what is still so is left alone.
+    """
+    put_sensors(chips, boards, shown, lux, battery_v, temperature_c, microvolts_per_lux)
 
 
 @kernel
 def put_sensors(
     chips: Chips,
+    boards: Boards,
+    shown: NDArray[np.int32],
     lux: NDArray[np.float64],
     battery_v: NDArray[np.float64],
     temperature_c: float,
@@ -82,8 +94,15 @@ def put_sensors(
     """Write the voltages (compiled code calls this one)."""
     temperature = temperature_microvolts(temperature_c)
     for robot in range(len(chips)):
+        light = 0
+        if boards.powered[robot]:
+            light = light_microvolts(lux[robot], microvolts_per_lux[robot])
+        battery = int(battery_v[robot] * 500_000.0)
+        now = shown[robot]
+        if now[0] == battery and now[1] == light and now[2] == temperature:
+            continue
+        now[0], now[1], now[2] = battery, light, temperature
         c = chips[robot]
-        light = light_microvolts(lux[robot], microvolts_per_lux[robot]) if is_powered(c) else 0
-        c.adc_microvolts[BATTERY_CHANNEL] = int(battery_v[robot] * 500_000.0)
+        c.adc_microvolts[BATTERY_CHANNEL] = battery
         c.adc_microvolts[LIGHT_CHANNEL] = light
         c.adc_microvolts[TEMPERATURE_CHANNEL] = temperature

@@ -54,7 +54,8 @@ from avrswarm.program import Program, load_program, with_debug_information
 from avrswarm.program.space import Space
 from avrswarm.program.variables import Values
 from avrswarm.robot import battery as battery_model
-from avrswarm.robot import infrared, led, motors, sensors
+from avrswarm.robot import infrared, motors, sensors
+from avrswarm.robot.board import allocate_boards, look_at_all
 from avrswarm.robot.infrared import FRONT_END_DTYPE, LED_PINS, MICROVOLTS_PER_COUNT, Receiver
 from avrswarm.robot.listener import FRAME, MESSAGE, allocate_listeners, allocate_speakers
 from avrswarm.scene import Scene, build, place_robots, read_scene
@@ -387,7 +388,9 @@ class Simulation:
             ahead=np.zeros(count, np.uint8),
             eager=np.zeros(count, np.int64),
             dead=np.zeros(count, np.uint8),
+            boards=allocate_boards(count),
         )
+        self._shown = np.full((count, 3), -1, np.int32)  # by sensors
 
     def _build_medium(self, count: int) -> None:
         scene, traits = self.scene, self.traits
@@ -562,6 +565,8 @@ class Simulation:
             self._moved = False
         sensors.apply_sensors(
             self._swarm.chips,
+            self._swarm.boards,
+            self._shown,
             self._lux,
             self.battery.volts,
             scene.world.temperature_c,
@@ -703,12 +708,12 @@ class Simulation:
         )
 
     def _move(self) -> None:
-        chips, dt_s = self._swarm.chips, self.scene.world.step_ms / 1000
-        motors.update_drives(chips, self.motors, dt_s, self._drive_left, self._drive_right)
+        boards, dt_s = self._swarm.boards, self.scene.world.step_ms / 1000
+        motors.update_drives(boards, self.motors, dt_s, self._drive_left, self._drive_right)
         if self._plan.progress[Progress.DEATHS]:
             dead = self._swarm.dead > 0
             self._drive_left[dead] = self._drive_right[dead] = 0.0
-        battery_model.drain(chips, self.battery, self.motors.duty, self._plan.pulses, dt_s)
+        battery_model.drain(boards, self.battery, self.motors.duty, self._plan.pulses, dt_s)
         self._plan.pulses[:] = 0
         moved = advance_world(
             self.world, self._work, self._drive_left, self._drive_right, dt_s, self._step
@@ -731,9 +736,7 @@ class Simulation:
 
     def led_colours(self) -> NDArray[np.int64]:
         """Return the colour every robot shows now: r | g << 2 | b << 4."""
-        colours = np.zeros(len(self.group), np.int64)
-        led.read_colours(self._swarm.chips, colours)
-        return colours
+        return self._swarm.boards.colour.astype(np.int64)
 
     def drain_sent(self) -> NDArray[Any]:
         """Return the frames that ended since the last call."""
@@ -940,6 +943,8 @@ class Simulation:
         for name, target in targets.items():
             target[...] = parts[name]
         swarm.chips.skip_idle = skip_idle
+        look_at_all(swarm.chips, swarm.boards)
+        self._shown[:] = -1
         swarm.dead[:] = (swarm.chips.fault != 0) | (swarm.senders["lost"] > 0)
         swarm.quiet_until[swarm.dead > 0] = NEVER
         self._plan.progress[Progress.DEATHS] = swarm.dead.sum()

@@ -28,6 +28,7 @@ from avrswarm.isa.decode import FLASH_WORDS, decode_range
 from avrswarm.jit import entry, kernel
 from avrswarm.randomness import Stream, gaussian, uniform
 from avrswarm.robot import infrared, sensors
+from avrswarm.robot.board import Boards, look
 from avrswarm.robot.infrared import FrontEndRow, Receiver
 from avrswarm.robot.listener import NOTHING, deafen, hear
 from avrswarm.swarm.copying import copy_row
@@ -161,6 +162,7 @@ class Swarm(NamedTuple):
     ahead: NDArray[np.uint8]  # 1: its chip is ahead of time, the snapshot is the past to go back to
     eager: NDArray[np.int64]  # how many look at its chip: it never lags then, nor runs ahead
     dead: NDArray[np.uint8]  # 1: its chip has faulted
+    boards: Boards
 
 
 class Desk(NamedTuple):
@@ -509,6 +511,7 @@ def _run_robot(swarm: Swarm, medium: Medium, desk: Desk, robot: int, count: int,
         reason = run(c, flash, code, blocks, tape[:rows], desk.scratch, stop)
         desk.spent[Spent.CHIPS] += ticks_now() - begin
         _drain_log(c, emission, period, base, base_cycle)
+        look(c, swarm.boards, robot)
         if reason == Stop.FAULT:
             return Outcome.FAULT.value
         if reason == Stop.IMAGE:

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from avrswarm.chip.registers import DDRC, DDRD, PORTC, PORTD
 from avrswarm.chip.state import allocate
-from avrswarm.robot import battery, distance_tables, led, sensors
+from avrswarm.robot import battery, distance_tables, sensors
+from avrswarm.robot.board import allocate_boards, look_at_all
 from avrswarm.robot.eeprom_map import HIGH_GAIN_EXAMPLE, LOW_GAIN_EXAMPLE
 
 pytestmark = pytest.mark.jit_off
@@ -27,20 +28,30 @@ def chip_with(colour=0, powered=True):
     return chips
 
 
+def boards_of(chips):
+    boards = allocate_boards(len(chips))
+    look_at_all(chips, boards)
+    return boards
+
+
+def sense(chips, lux, volts, celsius):
+    shown = np.full((1, 3), -1, np.int32)
+    for light in (lux + 1, lux, lux):  # what is still so is left alone, what is not is written
+        sensors.apply_sensors(
+            chips, boards_of(chips), shown, np.array([light]), np.array([volts]), celsius, PER_LUX
+        )
+
+
 @pytest.mark.parametrize("colour", range(64))
 def test_every_colour(colour):
-    out = np.zeros(1, np.int64)
-    led.read_colours(chip_with(colour), out)
-    assert out[0] == colour
+    assert boards_of(chip_with(colour)).colour[0] == colour
 
 
 def test_a_pin_that_drives_high_gives_no_light():
     chips = chip_with(0b111111)
     chips[0].memory[PORTD] |= 0x30
     chips[0].memory[PORTC] |= 0x3C
-    out = np.zeros(1, np.int64)
-    led.read_colours(chips, out)
-    assert out[0] == 0
+    assert boards_of(chips).colour[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -54,7 +65,7 @@ def test_a_pin_that_drives_high_gives_no_light():
 )
 def test_readings(lux, volts, celsius, counts):
     chips = chip_with()
-    sensors.apply_sensors(chips, np.array([lux]), np.array([volts]), celsius, PER_LUX)
+    sense(chips, lux, volts, celsius)
     microvolts = chips[0].adc_microvolts.tolist()
     assert min(microvolts[6] * 1024 // 3_000_000, 1023) == counts[0]
     assert min(microvolts[7] * 1024 // 3_000_000, 1023) == counts[1]
@@ -63,7 +74,7 @@ def test_readings(lux, volts, celsius, counts):
 
 def test_no_light_reading_without_supply():
     chips = chip_with(powered=False)
-    sensors.apply_sensors(chips, np.array([5.0]), np.array([4.0]), 25.0, PER_LUX)
+    sense(chips, 5.0, 4.0, 25.0)
     assert chips[0].adc_microvolts[7] == 0
 
 
@@ -72,7 +83,7 @@ def hours_to_empty(chips, duty=(0, 0), pulses_per_s=0):
     duties = np.array([duty], np.int64)
     pulses = np.array([pulses_per_s * 360], np.int64)
     for tenth in range(20_000):
-        battery.drain(chips, state, duties, pulses, 360.0)
+        battery.drain(boards_of(chips), state, duties, pulses, 360.0)
         if state.charge_mah[0] == 0:
             return tenth / 10
     return 2000
@@ -90,7 +101,8 @@ def test_run_times_are_those_published():
 def test_charging_fills_and_stops():
     state = battery.make_batteries(1, 10.0, np.ones(1, np.int64))
     for _ in range(100):
-        battery.drain(chip_with(), state, np.zeros((1, 2), np.int64), np.zeros(1, np.int64), 360.0)
+        duty, pulses = np.zeros((1, 2), np.int64), np.zeros(1, np.int64)
+        battery.drain(boards_of(chip_with()), state, duty, pulses, 360.0)
     assert state.charge_mah[0] == battery.CAPACITY_MAH
     assert state.volts[0] == pytest.approx(4.18)
 

@@ -10,6 +10,7 @@ from avrswarm.chip.peripherals.timer_unit import TopSource, Waveform
 from avrswarm.chip.registers import DDRB, DDRD, PORTB, PORTD
 from avrswarm.chip.state import allocate
 from avrswarm.program import load_program
+from avrswarm.robot.board import allocate_boards, look_at_all
 from avrswarm.robot.motors import CALIBRATED, make_motors, update_drives
 from avrswarm.scene.shipped import shipped_folder
 
@@ -24,6 +25,7 @@ class Bench:
     def __init__(self, **options):
         self.chips = allocate(1)
         self.c = self.chips[0]
+        self.boards = allocate_boards(1)
         self.motors = make_motors(1, **options)
         self.left, self.right = np.zeros(1), np.zeros(1)
         self.c.memory[PORTD] = 0x04
@@ -38,7 +40,8 @@ class Bench:
 
     def look(self, times=1, dt_s=DT_S):
         for _ in range(times):
-            update_drives(self.chips, self.motors, dt_s, self.left, self.right)
+            look_at_all(self.chips, self.boards)
+            update_drives(self.boards, self.motors, dt_s, self.left, self.right)
         return float(self.left[0]), float(self.right[0])
 
     def start(self, left, right):
@@ -158,5 +161,7 @@ def test_duty_of_a_real_chip():
     chip.write("OCR2A", 255)
     chip.write("OCR2B", 70)
     motors = make_motors(1)
-    update_drives(chip._chips, motors, DT_S, np.zeros(1), np.zeros(1))
+    boards = allocate_boards(1)
+    look_at_all(chip._chips, boards)
+    update_drives(boards, motors, DT_S, np.zeros(1), np.zeros(1))
     assert motors.duty[0].tolist() == [255, 70]
