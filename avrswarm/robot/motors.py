@@ -98,9 +98,7 @@ def make_motors(
         duty=np.zeros((count, 2), np.int64),
         running=np.zeros((count, 2), np.int64),
         spin_s=np.zeros((count, 2)),
-        calibration=np.ascontiguousarray(
-            np.broadcast_to(np.asarray(values, np.float64), (count, 4))
-        ),
+        calibration=np.array(np.broadcast_to(values, (count, 4)), np.float64),
         gain=np.array(np.broadcast_to(1.0 if gain is None else gain, (count, 2)), np.float64),
         spin_up_s=float(spin_up_s),
         start_duty=float(start_duty),
