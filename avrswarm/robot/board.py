@@ -36,13 +36,21 @@ def allocate_boards(count: int) -> Boards:
 
 
 @kernel
+def _put(signs: NDArray[np.uint8], place: int, sign: int) -> None:
+    """Write a byte if it changes: threads would fight for cache lines that many robots share."""
+    if signs[place] != sign:
+        signs[place] = sign
+
+
+@kernel
 def look(c: ChipRow, boards: Boards, robot: int) -> None:
     """Write down how a robot's board stands."""
-    boards.duty[robot, motors.LEFT] = motors.duty(c, motors.LEFT)
-    boards.duty[robot, motors.RIGHT] = motors.duty(c, motors.RIGHT)
-    boards.colour[robot] = led.colour(c)
-    boards.powered[robot] = sensors.is_powered(c)
-    boards.asleep[robot] = c.asleep != 0
+    duty = boards.duty[robot]
+    _put(duty, motors.LEFT, motors.duty(c, motors.LEFT))
+    _put(duty, motors.RIGHT, motors.duty(c, motors.RIGHT))
+    _put(boards.colour, robot, led.colour(c))
+    _put(boards.powered, robot, int(sensors.is_powered(c)))
+    _put(boards.asleep, robot, int(c.asleep != 0))
 
 
 @entry

@@ -109,7 +109,7 @@ def make_plan(robots: int) -> Plan:
     return Plan(
         todo=np.zeros(robots, np.int64),
         marked=np.zeros(robots, np.uint8),
-        progress=np.zeros(len(Progress), np.int64),
+        progress=sharing.make_numbers(len(Progress)),
         pulses=np.zeros(robots, np.int64),
         printing=np.zeros(robots, np.int64),
         board=sharing.make_board(),

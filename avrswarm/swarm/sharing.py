@@ -31,8 +31,8 @@ Board = NDArray[np.int64]
 _cgutils: Any = cgutils  # without annotations
 
 # Places on the board; what different threads write is in different cache lines.
-OPEN, NEXT, BUSY, COUNT, DISMISSED = 0, 8, 16, 24, 32
-SIZE = 40
+OPEN, NEXT, BUSY, COUNT, DISMISSED = 0, 16, 32, 48, 64
+SIZE = 80
 
 LINE = 16
 """Numbers after which different threads do not disturb each other: two cache lines, because the
@@ -46,9 +46,14 @@ PATIENCE = 3000
 """Looks, each after giving way to other threads, after which a helper without work goes away."""
 
 
+def make_numbers(count: int) -> NDArray[np.int64]:
+    """Return zeros that share no cache line with anything else."""
+    return np.zeros(count + 2 * LINE, np.int64)[LINE : LINE + count]
+
+
 def make_board() -> Board:
     """Return a board without work."""
-    return np.zeros(SIZE, np.int64)
+    return make_numbers(SIZE)
 
 
 def _place(context: Any, builder: Any, signature: Signature, board: Any, place: Any) -> Any:

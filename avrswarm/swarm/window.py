@@ -32,7 +32,7 @@ from avrswarm.robot.board import Boards, look
 from avrswarm.robot.infrared import FrontEndRow, Receiver
 from avrswarm.robot.listener import NOTHING, deafen, hear
 from avrswarm.swarm.copying import copy_row
-from avrswarm.swarm.sharing import LINE, ticks_now
+from avrswarm.swarm.sharing import make_numbers, ticks_now
 from avrswarm.world.optics import Optics, amplitude
 
 MOST_PULSES = 80
@@ -190,8 +190,8 @@ def make_desk(rows: int = 32_768) -> Desk:
         np.zeros(rows // 2 - infrared.CARRIED, np.int64),
         np.zeros(rows // 2 - infrared.CARRIED),
         np.zeros(SCRATCH_SIZE, np.uint8),
-        np.zeros(LINE, np.int64),
-        np.zeros(LINE, np.int64),
+        make_numbers(1),
+        make_numbers(len(Spent)),
     )
 
 
