@@ -75,11 +75,9 @@ def suspend(c: ChipRow, pc: int, sp: int, status: int, cycle: int) -> None:
     if c.idle_period and c.loop_count >= 0 and not c.idle_reads_io:
         c.suspended = c.idle_period
         remember_place(c, pc, sp, status, cycle)
-        c.idle_period = 0
-    else:
-        c.idle_period = 0
-        if not c.suspended:
-            c.probe_wait = max(3 * c.probe_wait // 4, SHORTEST_WAIT)
+    elif not c.suspended:
+        c.probe_wait = max(3 * c.probe_wait // 4, SHORTEST_WAIT)
+    c.idle_period = 0
 
 
 @kernel

@@ -161,7 +161,7 @@ class ChipRow:
     io_seen: int  # the same before that loop was probed, since somebody last cleared it
     idle_period: int  # cycles after which the running loop repeats exactly; 0 = not known
     idle_reads_io: int  # 1: that loop reads I/O registers that events may change
-    calm_since: int  # cycle of the last interrupt, wake or failed probe
+    calm_since: int  # cycle of the last wake, failed probe, or interrupt that changed a loop
     probe_wait: int  # calm cycles to wait before the next probe
     loop_id: int  # which loop that is: the one that is remembered below, or an earlier one
     loop_origin: int  # a cycle in which it begins; moves on with every interrupt
