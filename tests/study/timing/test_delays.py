@@ -60,8 +60,9 @@ def test_load_beside_the_published_one(neighbours):
     public = (67_600 + 4_000 + hears * 11_900) / 8e6
     assert 100 * public == pytest.approx(percent, rel=0.05)
     # Ours, by parts counted in its code, each with an entry of 3 cycles, but for a tick that sends:
-    # 35416 and chatter's random numbers, 574 as measured without neighbours. Of a message, both bits of the leading byte wait for the
-    # ADC, twelve bytes have a start and a stop bit, the last of which hands it over.
+    # 35416 and chatter's random numbers, 574 as measured without neighbours. Of a message, both
+    # bits of the leading byte wait for the ADC, twelve bytes have a start and a stop bit, the last
+    # of which hands it over.
     sends = load["own_messages_per_second"]
     ticks = (8e6 / 262_144 - sends) * 55 + sends * 35_990
     pulses = load["comparator_per_second"] - 26 * hears
