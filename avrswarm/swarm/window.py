@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from avrswarm.chip.core import Stop, run
 from avrswarm.chip.idle import SCRATCH_SIZE, forget_later_loops, in_delay_loop
-from avrswarm.chip.peripherals import eeprom
+from avrswarm.chip.peripherals import analog_comparator, eeprom
 from avrswarm.chip.schedule import cycle_at
 from avrswarm.chip.state import PAGE_WORDS, ChipRow, Chips, Log, Source, Touch, record_dtype
 from avrswarm.isa.decode import FLASH_WORDS, decode_range
@@ -489,6 +489,27 @@ def write_tape_again(
 
 
 @kernel
+def _carry(c: ChipRow, front: FrontEndRow, desk: Desk, row: int) -> None:
+    """Keep a row of the tape that the chip has not come to yet, for the next window."""
+    time, volts = desk.tape[row, 0], desk.tape[row, 3]
+    last = front.carried_count - 1
+    if (
+        last >= 0
+        and volts
+        and front.carried[last, 1]
+        and analog_comparator.is_given(c)
+        and cycle_at(c, front.carried[last, 0]) == cycle_at(c, time)
+    ):
+        front.carried[last, 1] = volts  # more light in the same cycle: the chip sees the sum
+    elif front.carried_count < infrared.CARRIED:
+        front.carried[front.carried_count, 0] = time
+        front.carried[front.carried_count, 1] = volts
+        front.carried_count += 1
+    else:
+        desk.crowded[0] = 1
+
+
+@kernel
 def _run_robot(swarm: Swarm, medium: Medium, desk: Desk, robot: int, count: int, end: int) -> int:
     """Run one chip to world time ``end`` with the arrivals on the desk; return an ``Outcome``."""
     c = swarm.chips[robot]
@@ -520,12 +541,7 @@ def _run_robot(swarm: Swarm, medium: Medium, desk: Desk, robot: int, count: int,
             break
     front.carried_count = 0
     for row in range(c.tape_next, rows):
-        if front.carried_count < infrared.CARRIED:
-            front.carried[front.carried_count, 0] = tape[row, 0]
-            front.carried[front.carried_count, 1] = tape[row, 3]
-            front.carried_count += 1
-        else:
-            desk.crowded[0] = 1
+        _carry(c, front, desk, row)
     return Outcome.RAN.value
 
 

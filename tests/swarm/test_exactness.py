@@ -281,6 +281,21 @@ def test_a_crowd_in_unison_loses_no_light():
     assert len(digests) == 1
 
 
+@pytest.mark.parametrize("window_us", [125, 77.7, 2000])
+def test_light_of_a_crowd_in_unison_at_the_border_of_a_window(window_us):
+    """At 125 us more than 16 pulses were on their way through comparators when a window ended."""
+    scene = make_scene(
+        {"firmware": "orbit_star", "count": 25, "placement": {"kind": "grid", "pitch_mm": 49.256}},
+        spread=ONE_CLOCK,
+        optics={"preset": "long"},
+        world={"step_ms": 5.0},
+    )
+    sims = simulate(scene, window_us=1000), simulate(scene, window_us=window_us)
+    for sim in sims:
+        sim.run(1.2)
+    assert sims[0].digest() == sims[1].digest()
+
+
 def test_more_light_than_there_is_room_for_is_told():
     """One hundred and twenty-seven robots: rather no result than one that depends on windows."""
     scene = make_scene(

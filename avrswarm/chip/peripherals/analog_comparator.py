@@ -26,7 +26,7 @@ def _level(c: ChipRow) -> int:
     """Return what the comparator's output is, given its inputs."""
     if int(c.memory[ACSR]) & ACD:
         return 0
-    if _is_given(c):
+    if is_given(c):
         return c.comparator_input
     has_band_gap = int(c.memory[ACSR]) & ACBG
     positive = adc.BAND_GAP_MICROVOLTS if has_band_gap else c.ain_microvolts[0]
@@ -43,7 +43,7 @@ def _is_multiplexed(c: ChipRow) -> bool:
 
 
 @kernel
-def _is_given(c: ChipRow) -> bool:
+def is_given(c: ChipRow) -> bool:
     """Tell whether the outside gives the result, synchronised, instead of voltages."""
     return not int(c.memory[ACSR]) & ACBG and not _is_multiplexed(c)
 
@@ -55,7 +55,7 @@ def update(c: ChipRow, edge: int) -> None:
     if level == c.comparator_level or c.asleep > IDLE_SLEEP:
         return
     c.comparator_level = level
-    if _is_given(c):
+    if is_given(c):
         _change(c, level, edge)
     else:
         gpio.delay(c, edge + ACO_SYNC_CYCLES, gpio.Action.COMPARATOR | level << 8)
@@ -64,7 +64,7 @@ def update(c: ChipRow, edge: int) -> None:
 @kernel
 def synchronised(c: ChipRow, level: int, edge: int) -> None:
     """Take over a level worked out from voltages that has passed the synchroniser."""
-    if not _is_given(c) and level != c.comparator_output:
+    if not is_given(c) and level != c.comparator_output:
         _change(c, level, edge)
 
 
