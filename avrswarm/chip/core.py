@@ -257,7 +257,7 @@ def run(
                     and status == probe_status
                     and idle.has_come_back(c, scratch, sp, interrupted)
                 ):
-                    idle.prove(c, cycle)
+                    idle.prove(c, scratch, cycle)
                     probing = 0
                     continue
                 strayed += 1

@@ -205,8 +205,21 @@ def has_come_back(c: ChipRow, scratch: NDArray[np.uint8], sp: int, interrupted: 
 
 
 @kernel
-def prove(c: ChipRow, cycle: int) -> None:
-    """Note that the loop at which the program stands repeats after the cycles since its origin."""
+def prove(c: ChipRow, scratch: NDArray[np.uint8], cycle: int) -> None:
+    """Note that the loop at which the program stands repeats after the cycles since its origin.
+
+    Bytes that are pushed and then written in another way, such as small frames of functions, are
+    not written again: for them an interrupt that leaves traces ends the proof.
+    """
+    kept = 0
+    for number in range(c.loop_writes if c.loop_count >= 0 else 0):
+        known = int(scratch[DATA_SIZE + int(c.write_address[number])])
+        if int(c.loop_address[known - 1]) & _ON_STACK:
+            c.write_address[kept] = c.write_address[number]
+            c.write_offset[kept] = c.write_offset[number]
+            c.write_value[kept] = c.write_value[number]
+            kept += 1
+    c.loop_writes = kept
     c.idle_period = cycle - c.loop_origin
     c.idle_reads_io = c.io_touched & Touch.STABLE_READ
     c.probe_wait = SHORTEST_WAIT

@@ -227,6 +227,18 @@ def stack_poll():
 
 
 @waiting
+def frame_poll():
+    """The loop pushes a byte and writes it in another way, as small frames of functions are."""
+
+    def main(a):
+        a(ldi(16, 0x77), ldi(21, 0)).label("poll")(push(21), sts(0x08FF, 16))
+        a(push(16), pop(18), nop(), nop(), nop(), nop(), nop(), nop(), pop(17), cpi(17, 0x77))
+        a.branch(breq, "poll")
+
+    return main, do(push(20), pop(20))
+
+
+@waiting
 def pin_poll():
     """The outside moves a pin; the handler has nothing to do with it."""
     edges = [(cycle, "pin", "PC1", i % 2) for i, cycle in enumerate(range(500, 40_000, 3173))]
