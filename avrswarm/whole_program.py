@@ -6,7 +6,7 @@ compile time, and wasted: only the entry functions are ever called from Python. 
 after LLVM IR; an entry links the IR of every kernel it reaches, once, and optimises the whole.
 
 Built on numba's documented way to customise the compiler (``pipeline_class``); the library classes
-below override three steps of its code generator.
+below override some steps of its code generator.
 """
 
 from __future__ import annotations
@@ -60,7 +60,18 @@ class _EntryLibrary(JITCodeLibrary):
         for library in self._linking_libraries:
             visit(library)
         self._linking_libraries = finished[::-1]
+        self._own = self._defined_functions()
         super().finalize()
+
+    def _defined_functions(self) -> set[str]:
+        return {found.name for found in self._final_module.functions if not found.is_declaration}
+
+    def _optimize_final_module(self) -> None:
+        # Nobody calls a kernel from outside: the compiler may give it another calling convention,
+        # leave out arguments and results that nobody uses, and make a part of its caller of it.
+        for name in self._defined_functions() - self._own:
+            self._final_module.get_function(name).linkage = "internal"
+        super()._optimize_final_module()
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)

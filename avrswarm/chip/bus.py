@@ -87,7 +87,7 @@ from avrswarm.chip.registers import (
     UDR0,
     WDTCSR,
 )
-from avrswarm.chip.schedule import handle_due, rewind_tape, update_next_event
+from avrswarm.chip.schedule import handle_due, rewind_tape
 from avrswarm.chip.state import NEVER, ChipRow, Touch
 from avrswarm.jit import kernel
 
@@ -229,7 +229,6 @@ def _read_pin(c: ChipRow, tape: NDArray[np.int64], port: int, cycle: int) -> int
 @kernel
 def _read_pin_flags(c: ChipRow, tape: NDArray[np.int64], address: int, cycle: int) -> int:
     _catch_up_outputs(c, cycle)
-    update_next_event(c)
     if c.next_event <= cycle:
         handle_due(c, tape, cycle)
     return c.int_flags if address == EIFR else c.pcint_flags
@@ -260,13 +259,15 @@ def write_io(c: ChipRow, tape: NDArray[np.int64], address: int, value: int, edge
     _write(c, address, value, edge)
     if c.clock_changed:
         rewind_tape(c, tape)  # world time has another meaning in cycles now
-    update_next_event(c)
 
 
 @kernel
 def _write(c: ChipRow, address: int, value: int, edge: int) -> None:
     if PINB <= address <= PORTD:
-        _catch_up_outputs(c, edge)
+        # Pins that a timer drives do not depend on PORTx: unless somebody watches them, they may
+        # be told late.
+        if c.outputs_watched or (address - PORTB) % 3 != 0:
+            _catch_up_outputs(c, edge)
         gpio.write_port(c, address, value, edge)
         if address <= PORTB:
             spi.slave_select(c, edge)

@@ -23,7 +23,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from avrswarm.chip.core import Stop
+from avrswarm.chip.cpu import Stop
 from avrswarm.chip.faults import EXPLANATIONS, Fault
 from avrswarm.chip.idle import SCRATCH_SIZE
 from avrswarm.chip.kernels import Bench, bench
@@ -74,7 +74,7 @@ READ_EFFECTS = frozenset(
 )
 """Registers that a read changes something in."""
 
-_SCRATCH = np.zeros(SCRATCH_SIZE, dtype=np.uint8)
+_SCRATCH = np.zeros(SCRATCH_SIZE, np.int64)
 _WHILE_TRANSLATING = 1 << 24  # cycles to interpret before looking for native code again
 _RUN_CHUNK = 1 << 40  # longer than any run; one call of the kernel takes at most this many cycles
 
@@ -87,28 +87,32 @@ UNSEEN_FIELDS = (
     "idle_reads_io",
     "calm_since",
     "probe_wait",
-    "loop_count",
-    "loop_address",
-    "loop_value",
     "suspended",
     "spoiled",
     "suspended_at",
-    "loop_id",
-    "loop_origin",
-    "loop_serial",
-    "loop_writes",
-    "write_address",
-    "write_offset",
-    "write_value",
     "suspended_pc",
     "suspended_sp",
     "suspended_sreg",
     "suspended_registers",
+    "suspended_stack",
+    "bytes_read",
+    "bytes_written",
+    "pushes",
+    "loop_id",
+    "loop_origin",
+    "loop_serial",
+    "loop_touched",
+    "loop_stack",
+    "loop_pushes",
+    "image_words",
+    "image_word",
+    "image_mask",
+    "image_value",
     "log_count",
     "log",
     "tape_next",
     "next_event",
-    "native",
+    "cpu",
 )
 """Fields that tell how the time was spent or who looked, not what came of it: not in digests."""
 

@@ -1,86 +1,28 @@
-"""The CPU: fetch, dispatch, count cycles. The only loop over instructions.
+"""The core: what happens between instructions.
 
-``run`` executes instructions freely until an event or an interrupt needs attention at an
-instruction boundary; ``c.next_event`` says when. State lives in local variables meanwhile:
-
-* flags are kept unpacked: ``carry`` is 0 or 1, ``zero`` is a value that is 0 when Z is set, the
-  others hold the flag in the bit where the arithmetic leaves it (bit 7 for N, V, S; bit 4 for H);
-* cases that touch only registers and SRAM end with ``continue``; those that reach the I/O space
-  leave an access behind, which the code after the ``match`` carries out.
-
-Cycle counts and results: AVR Instruction Set Manual; edges and interrupts: timing reference
-0 and 2.2.
+``run`` looks at an instruction boundary for events, resets, sleep and interrupts, decides how far
+instructions may run freely, and lets them: as translated code (``avrswarm.chip.native``) where
+there is some, otherwise by the interpreter. Where a program waits, it skips: see
+``avrswarm.chip.idle``.
 """
 
 from __future__ import annotations
-
-from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from avrswarm.chip import idle, native, sleep
-from avrswarm.chip.data_space import (
-    LOG_RESERVE,
-    Access,
-    after_store,
-    byte,
-    change_bit,
-    horizon,
-    pop_byte,
-    push_outside,
-    push_word,
-    read_data,
-    write_data,
-)
-from avrswarm.chip.faults import Fault, report
+from avrswarm.chip.cpu import Slot, Stop, lie_down, status_of, stop_noting, wake_up
+from avrswarm.chip.data_space import LOG_RESERVE, horizon, push_word
+from avrswarm.chip.faults import Fault
+from avrswarm.chip.interpreter import interpret
 from avrswarm.chip.interrupts import INTERRUPT_ENTRY_CYCLES, acknowledge, lowest
-from avrswarm.chip.native import Slot
-from avrswarm.chip.peripherals import gpio, self_programming, timer_unit, watchdog
-from avrswarm.chip.registers import SMCR, SPH, SPL, SREG
+from avrswarm.chip.peripherals import gpio, self_programming, timer_unit
 from avrswarm.chip.reset import reset
-from avrswarm.chip.schedule import handle_due, rewind_tape, update_next_event
-from avrswarm.chip.state import DATA_SIZE, LOG_SIZE, NEVER, SRAM_START, ChipRow, Source, Touch
+from avrswarm.chip.schedule import handle_due, rewind_tape
+from avrswarm.chip.state import LOG_SIZE, NEVER, ChipRow, Source, Touch
 from avrswarm.chip.vectors import Vector
-from avrswarm.isa.decode import PC_MASK, SKIP_TWO
-from avrswarm.isa.table import Op
 from avrswarm.jit import kernel
-
-
-class Stop(IntEnum):
-    """Why ``run`` returned."""
-
-    CYCLES = 0  # reached the cycle it was asked to reach
-    BREAKPOINT = 1
-    FAULT = 2
-    LOG = 3  # the log wants to be emptied; run again
-    IMAGE = 4  # SPM on a shared flash image: give the chip its own and run again
-    HALTED = 5  # nothing but a reset can change what the program does
-    CLOCK = 6  # OSCCAL or CLKPR changed the clock; run again
-
-
-@kernel
-def pack_sreg(
-    carry: int,
-    zero: int,
-    negative: int,
-    overflow: int,
-    sign: int,
-    half: int,
-    t_flag: int,
-    i_flag: int,
-) -> int:
-    """Assemble SREG from unpacked flags."""
-    return (
-        carry
-        | (2 if zero == 0 else 0)
-        | (negative & 0x80) >> 5
-        | (overflow & 0x80) >> 4
-        | (sign & 0x80) >> 3
-        | (half & 0x10) << 1
-        | t_flag << 6
-        | i_flag << 7
-    )
 
 
 @kernel
@@ -101,7 +43,6 @@ def _acknowledge(c: ChipRow, vector: int, edge: int) -> None:
     timer_unit.catch_up(c, timer, edge)
     acknowledge(c, vector)
     timer_unit.schedule(c, timer)
-    update_next_event(c)
 
 
 @kernel
@@ -130,37 +71,26 @@ def run(
     code: NDArray[np.uint32],
     blocks: NDArray[np.int64],
     tape: NDArray[np.int64],
-    scratch: NDArray[np.uint8],
+    scratch: NDArray[np.int64],
     stop: int,
 ) -> int:
     """Run to the first instruction boundary at or after cycle ``stop``; return a ``Stop``.
 
     ``blocks`` has addresses of translated code by word address (see ``avrswarm.chip.native``).
-    ``scratch`` is room for one copy of the data space, used while a loop is being probed.
+    ``scratch`` is room of ``idle.SCRATCH_SIZE``, used while a loop is being probed.
     """
-    data = c.memory
+    n = c.cpu
     rewind_tape(c, tape)
-    cycle = c.cycle
-    pc = c.pc
-    sp = byte(data, SPL) | byte(data, SPH) << 8
-    status = c.sreg
-    carry = status & 1
-    zero = (status & 2) ^ 2
-    negative = (status & 4) << 5
-    overflow = (status & 8) << 4
-    sign = (status & 16) << 3
-    half = (status & 32) >> 1
-    t_flag = status >> 6 & 1
-    i_flag = status >> 7
+    wake_up(c)
+    n[Slot.STOP] = stop
+    cycle = n[Slot.CYCLE]
     reason = Stop.CYCLES.value
-    probing = 0  # instructions executed since a probe began
-    strayed = 0  # how often it came back in another state
-    probe_pc, probe_sp, probe_status = 0, 0, 0
-    away, touched = 0, 0  # 1: an interrupt is served during a probe
-    interrupted = 0  # 1: one was
-    enter = 0 if c.flash_changed else blocks[native.ENTER]
+    began = 0  # cycle at which the first of several probes began
+    strayed = 0  # how often a probe came back in another state
+    probe_status = 0
+    enter = blocks[native.ENTER]
     if enter:
-        native.prepare(c, flash, tape, stop)
+        native.prepare(c, flash, tape)
 
     while True:
         # ---- instruction boundary: events, resets, sleep, interrupts -----------------------------
@@ -170,14 +100,11 @@ def run(
             reason = Stop.LOG.value
             break
         if c.reset_cause:
-            c.cycle = cycle
+            lie_down(c)
             reset(c)
             rewind_tape(c, tape)  # world time may have another meaning in cycles now
-            cycle = c.cycle
-            pc = c.pc
-            sp = byte(data, SPL) | byte(data, SPH) << 8
-            carry, zero, negative, overflow, sign, half, t_flag, i_flag = 0, 1, 0, 0, 0, 0, 0, 0
-            probing, away = 0, 0
+            wake_up(c)
+            cycle = n[Slot.CYCLE]
         if c.fault:
             reason = Stop.FAULT.value
             break
@@ -189,1167 +116,113 @@ def run(
             break
         requests = c.sampled if c.sampled_at == cycle else c.requests
         if c.asleep:
-            if i_flag and requests & sleep.wakes(c):
+            if n[Slot.I] and requests & sleep.wakes(c):
                 cycle = sleep.wake(c, cycle)
                 idle.disturb(c, cycle)
-                probing, away = 0, 0
-            elif i_flag and c.requests & sleep.wakes(c):
+                stop_noting(c)
+            elif n[Slot.I] and c.requests & sleep.wakes(c):
                 cycle += 1  # raised at this very edge: seen in the cycle that begins here
-            elif c.stop_when_halted and not sleep.can_ever_wake(c, i_flag != 0):
+            elif c.stop_when_halted and not sleep.can_ever_wake(c, n[Slot.I] != 0):
                 reason = Stop.HALTED.value
                 break
             else:
                 cycle = min(c.next_event + 1, stop)
+            n[Slot.CYCLE] = cycle
             continue
-        if i_flag and requests and cycle >= c.held_until:
+        if n[Slot.I] and requests and cycle >= c.held_until:
             vector = lowest(requests)
-            status = pack_sreg(carry, zero, negative, overflow, sign, half, t_flag, i_flag)
-            if probing and not away and c.loop_count >= 0:
-                away, touched = 1, c.io_touched
-                c.suspended = idle.PROBED
-                idle.remember_place(c, pc, sp, status, cycle)
-            elif not away:
-                probing = 0
-                idle.suspend(c, pc, sp, status, cycle)
+            pc, sp = n[Slot.PC], n[Slot.SP]
+            stop_noting(c)
+            idle.suspend(c, pc, sp, status_of(c), cycle)
             push_word(c, tape, sp, pc, cycle, pc)
-            sp = (sp - 2) & 0xFFFF
             if c.next_event == cycle:  # hardware of this edge first, then the entry clears the flag
                 handle_due(c, tape, cycle)
             _acknowledge(c, vector, cycle)
-            i_flag = 0
-            pc = c.vector_base + 2 * vector
             cycle += INTERRUPT_ENTRY_CYCLES
-            continue
-        if c.suspended:
-            status = pack_sreg(carry, zero, negative, overflow, sign, half, t_flag, i_flag)
-            found = idle.resume(c, pc, sp, status, cycle)
-            if away and found == idle.INTACT:
-                away, interrupted = 0, 1
-                c.io_seen |= c.io_touched
-                c.io_touched = touched | Touch.EVENT
-            elif away and (found == idle.CHANGED or cycle - c.suspended_at > idle.LONGEST_ABSENCE):
-                probing, away = 0, 0
-                c.suspended = 0
-        limit = horizon(c, i_flag, cycle, stop)
+            n[Slot.SP] = (sp - 2) & 0xFFFF
+            n[Slot.I] = 0
+            n[Slot.PC] = c.vector_base + 2 * vector
+            n[Slot.CYCLE] = cycle
+        elif c.suspended:
+            idle.resume(c, n[Slot.PC], n[Slot.SP], status_of(c), cycle)
+        limit = horizon(c, n[Slot.I], cycle, stop)
         ceiling = NEVER  # how far instructions may run before a probe
-        stepped = 0
         if c.rww_busy:
-            if pc < self_programming.NRWW_START:
+            if n[Slot.PC] < self_programming.NRWW_START:
                 c.fault = Fault.BUSY_FLASH
-                c.fault_address = 2 * pc
+                c.fault_address = 2 * n[Slot.PC]
                 reason = Stop.FAULT.value
                 break
             limit = min(limit, cycle)
         elif c.idle_period and not c.requests and limit >= cycle:
             limit = _let_events_pass(c, tape, stop)
             cycle = idle.skip_periods(c, cycle, limit)
+            n[Slot.CYCLE] = cycle
             if c.requests:  # it happened at `limit`: nobody sees it before
                 c.held_until = max(c.held_until, limit + 1)
-        elif probing and not away:
+        elif n[Slot.NOTING]:
             # A loop that comes back to the same state without touching the I/O space will go on
             # doing so until the next event: find its period once, then jump.
-            if c.io_touched & Touch.VOLATILE or probing > idle.LONGEST_PROBE:
-                probing = 0
-            elif pc == probe_pc and cycle > c.loop_origin:
-                status = pack_sreg(carry, zero, negative, overflow, sign, half, t_flag, i_flag)
-                if (
-                    sp == probe_sp
-                    and status == probe_status
-                    and idle.has_come_back(c, scratch, sp, interrupted)
-                ):
+            if c.io_touched & Touch.VOLATILE or cycle - began > idle.LONGEST_PROBE:
+                stop_noting(c)
+            elif n[Slot.PC] == n[Slot.TARGET] and cycle > c.loop_origin:
+                if status_of(c) == probe_status and idle.has_come_back(c, scratch):
                     idle.prove(c, scratch, cycle)
-                    probing = 0
                     continue
                 strayed += 1
-                if idle.in_delay_loop(code, pc):
-                    probing = 0
+                if idle.in_delay_loop(code, n[Slot.PC]):
+                    stop_noting(c)
                 elif strayed & (strayed - 1) == 0:  # Brent's way to find a cycle: start from here
                     idle.begin_probe(c, scratch, cycle)
-                    probe_sp, probe_status, interrupted = sp, status, 0
-            if not probing:
+                    probe_status = status_of(c)
+            if not n[Slot.NOTING]:
                 idle.give_up(c, cycle)
                 ceiling = c.calm_since + c.probe_wait
                 limit = min(limit, ceiling)
         elif (
             c.skip_idle
             and not c.idle_period
-            and not away
             and not c.requests
             and (not c.suspended or cycle - c.suspended_at > idle.LONGEST_ABSENCE)
-            and (i_flag or min(limit, c.next_event) - cycle > idle.WORTH_SKIPPING)
+            and (n[Slot.I] or min(limit, c.next_event) - cycle > idle.WORTH_SKIPPING)
         ):
             if cycle - c.calm_since < c.probe_wait:
                 ceiling = c.calm_since + c.probe_wait
-            elif idle.in_delay_loop(code, pc):
+            elif idle.in_delay_loop(code, n[Slot.PC]):
                 idle.give_up(c, cycle)  # it comes back here with another count
                 ceiling = c.calm_since + c.probe_wait
             else:
-                status = pack_sreg(carry, zero, negative, overflow, sign, half, t_flag, i_flag)
                 idle.begin_probe(c, scratch, cycle)
-                probe_pc, probe_sp, probe_status = pc, sp, status
-                probing = 1
-                strayed, interrupted = 0, 0
+                probe_status = status_of(c)
+                began, strayed = cycle, 0
             limit = min(limit, ceiling)
 
         # ---- instructions ------------------------------------------------------------------------
-        while cycle <= limit:
-            if probing and not away:
-                if stepped and (
-                    pc == probe_pc or probing > idle.LONGEST_PROBE or c.io_touched & Touch.VOLATILE
-                ):
-                    break
-                stepped = 1
-                probing += 1
-                if idle.IS_NOTED[int(code[pc]) & 0xFF]:
-                    idle.note_access(c, scratch, int(code[pc]) & 0xFFFFFFFF, pc, sp, cycle)
-            elif enter and blocks[pc]:
-                n = c.native
-                n[Slot.CYCLE] = cycle
-                n[Slot.SP] = sp
-                n[Slot.LIMIT] = limit
-                n[Slot.CARRY] = carry
-                n[Slot.ZERO] = zero
-                n[Slot.NEGATIVE] = negative
-                n[Slot.OVERFLOW] = overflow
-                n[Slot.SIGN] = sign
-                n[Slot.HALF] = half
-                n[Slot.T] = t_flag
-                n[Slot.I] = i_flag
-                n[Slot.CEILING] = ceiling
-                native.call_block(enter, native.address_of_row(c), blocks[pc])
-                pc = n[Slot.PC]
-                cycle = n[Slot.CYCLE]
-                sp = n[Slot.SP]
-                limit = n[Slot.LIMIT]
-                carry = n[Slot.CARRY]
-                zero = n[Slot.ZERO]
-                negative = n[Slot.NEGATIVE]
-                overflow = n[Slot.OVERFLOW]
-                sign = n[Slot.SIGN]
-                half = n[Slot.HALF]
-                t_flag = n[Slot.T]
-                i_flag = n[Slot.I]
-                if cycle > limit:
-                    break
-            word = int(code[pc]) & 0xFFFFFFFF
-            here = pc
-            a = word >> 8 & 0xFF
-            b = word >> 16
-            pc = (pc + 1) & PC_MASK
-            access = Access.LOAD.value
-            address = 0
-            match word & 0xFF:
-                case Op.NOP:
-                    cycle += 1
-                    continue
-                case Op.MOVW:
-                    data[a] = data[b]
-                    data[a + 1] = data[b + 1]
-                    cycle += 1
-                    continue
-                case Op.MUL:
-                    result = byte(data, a) * byte(data, b)
-                    data[0] = result & 0xFF
-                    data[1] = result >> 8 & 0xFF
-                    carry = result >> 15 & 1
-                    zero = result & 0xFFFF
-                    cycle += 2
-                    continue
-                case Op.MULS:
-                    result = ((byte(data, a) ^ 0x80) - 0x80) * ((byte(data, b) ^ 0x80) - 0x80)
-                    data[0] = result & 0xFF
-                    data[1] = result >> 8 & 0xFF
-                    carry = result >> 15 & 1
-                    zero = result & 0xFFFF
-                    cycle += 2
-                    continue
-                case Op.MULSU:
-                    result = ((byte(data, a) ^ 0x80) - 0x80) * byte(data, b)
-                    data[0] = result & 0xFF
-                    data[1] = result >> 8 & 0xFF
-                    carry = result >> 15 & 1
-                    zero = result & 0xFFFF
-                    cycle += 2
-                    continue
-                case Op.FMUL:
-                    result = byte(data, a) * byte(data, b)
-                    carry = result >> 15 & 1
-                    result <<= 1
-                    data[0] = result & 0xFF
-                    data[1] = result >> 8 & 0xFF
-                    zero = result & 0xFFFF
-                    cycle += 2
-                    continue
-                case Op.FMULS:
-                    result = ((byte(data, a) ^ 0x80) - 0x80) * ((byte(data, b) ^ 0x80) - 0x80)
-                    carry = result >> 15 & 1
-                    result <<= 1
-                    data[0] = result & 0xFF
-                    data[1] = result >> 8 & 0xFF
-                    zero = result & 0xFFFF
-                    cycle += 2
-                    continue
-                case Op.FMULSU:
-                    result = ((byte(data, a) ^ 0x80) - 0x80) * byte(data, b)
-                    carry = result >> 15 & 1
-                    result <<= 1
-                    data[0] = result & 0xFF
-                    data[1] = result >> 8 & 0xFF
-                    zero = result & 0xFFFF
-                    cycle += 2
-                    continue
-                case Op.ADD:
-                    d, r = byte(data, a), byte(data, b)
-                    result = d + r
-                    data[a] = result & 0xFF
-                    carry = result >> 8
-                    zero = result & 0xFF
-                    negative = result
-                    overflow = (d ^ result) & (r ^ result)
-                    sign = negative ^ overflow
-                    half = d ^ r ^ result
-                    cycle += 1
-                    continue
-                case Op.ADC:
-                    d, r = byte(data, a), byte(data, b)
-                    result = d + r + carry
-                    data[a] = result & 0xFF
-                    carry = result >> 8
-                    zero = result & 0xFF
-                    negative = result
-                    overflow = (d ^ result) & (r ^ result)
-                    sign = negative ^ overflow
-                    half = d ^ r ^ result
-                    cycle += 1
-                    continue
-                case Op.SUB:
-                    d, r = byte(data, a), byte(data, b)
-                    result = d - r
-                    data[a] = result & 0xFF
-                    carry = result >> 8 & 1
-                    zero = result & 0xFF
-                    negative = result
-                    overflow = (d ^ r) & (d ^ result)
-                    sign = negative ^ overflow
-                    half = d ^ r ^ result
-                    cycle += 1
-                    continue
-                case Op.SUBI:
-                    d = byte(data, a)
-                    result = d - b
-                    data[a] = result & 0xFF
-                    carry = result >> 8 & 1
-                    zero = result & 0xFF
-                    negative = result
-                    overflow = (d ^ b) & (d ^ result)
-                    sign = negative ^ overflow
-                    half = d ^ b ^ result
-                    cycle += 1
-                    continue
-                case Op.SBC:
-                    d, r = byte(data, a), byte(data, b)
-                    result = d - r - carry
-                    data[a] = result & 0xFF
-                    carry = result >> 8 & 1
-                    zero |= result & 0xFF  # Z is never set, only kept (manual: SBC)
-                    negative = result
-                    overflow = (d ^ r) & (d ^ result)
-                    sign = negative ^ overflow
-                    half = d ^ r ^ result
-                    cycle += 1
-                    continue
-                case Op.SBCI:
-                    d = byte(data, a)
-                    result = d - b - carry
-                    data[a] = result & 0xFF
-                    carry = result >> 8 & 1
-                    zero |= result & 0xFF
-                    negative = result
-                    overflow = (d ^ b) & (d ^ result)
-                    sign = negative ^ overflow
-                    half = d ^ b ^ result
-                    cycle += 1
-                    continue
-                case Op.CP:
-                    d, r = byte(data, a), byte(data, b)
-                    result = d - r
-                    carry = result >> 8 & 1
-                    zero = result & 0xFF
-                    negative = result
-                    overflow = (d ^ r) & (d ^ result)
-                    sign = negative ^ overflow
-                    half = d ^ r ^ result
-                    cycle += 1
-                    continue
-                case Op.CPI:
-                    d = byte(data, a)
-                    result = d - b
-                    carry = result >> 8 & 1
-                    zero = result & 0xFF
-                    negative = result
-                    overflow = (d ^ b) & (d ^ result)
-                    sign = negative ^ overflow
-                    half = d ^ b ^ result
-                    cycle += 1
-                    continue
-                case Op.CPC:
-                    d, r = byte(data, a), byte(data, b)
-                    result = d - r - carry
-                    carry = result >> 8 & 1
-                    zero |= result & 0xFF
-                    negative = result
-                    overflow = (d ^ r) & (d ^ result)
-                    sign = negative ^ overflow
-                    half = d ^ r ^ result
-                    cycle += 1
-                    continue
-                case Op.AND:
-                    result = byte(data, a) & byte(data, b)
-                    data[a] = result
-                    zero = result
-                    negative = result
-                    overflow = 0
-                    sign = result
-                    cycle += 1
-                    continue
-                case Op.ANDI:
-                    result = byte(data, a) & b
-                    data[a] = result
-                    zero = result
-                    negative = result
-                    overflow = 0
-                    sign = result
-                    cycle += 1
-                    continue
-                case Op.OR:
-                    result = byte(data, a) | byte(data, b)
-                    data[a] = result
-                    zero = result
-                    negative = result
-                    overflow = 0
-                    sign = result
-                    cycle += 1
-                    continue
-                case Op.ORI:
-                    result = byte(data, a) | b
-                    data[a] = result
-                    zero = result
-                    negative = result
-                    overflow = 0
-                    sign = result
-                    cycle += 1
-                    continue
-                case Op.EOR:
-                    result = byte(data, a) ^ byte(data, b)
-                    data[a] = result
-                    zero = result
-                    negative = result
-                    overflow = 0
-                    sign = result
-                    cycle += 1
-                    continue
-                case Op.COM:
-                    result = 0xFF - byte(data, a)
-                    data[a] = result
-                    carry = 1
-                    zero = result
-                    negative = result
-                    overflow = 0
-                    sign = result
-                    cycle += 1
-                    continue
-                case Op.NEG:
-                    d = byte(data, a)
-                    result = -d & 0xFF
-                    data[a] = result
-                    carry = 1 if result else 0
-                    zero = result
-                    negative = result
-                    overflow = d & result
-                    sign = negative ^ overflow
-                    half = d ^ result
-                    cycle += 1
-                    continue
-                case Op.INC:
-                    result = byte(data, a) + 1 & 0xFF
-                    data[a] = result
-                    zero = result
-                    negative = result
-                    overflow = 0x80 if result == 0x80 else 0
-                    sign = negative ^ overflow
-                    cycle += 1
-                    continue
-                case Op.DEC:
-                    result = byte(data, a) - 1 & 0xFF
-                    data[a] = result
-                    zero = result
-                    negative = result
-                    overflow = 0x80 if result == 0x7F else 0
-                    sign = negative ^ overflow
-                    cycle += 1
-                    continue
-                case Op.LSR:
-                    d = byte(data, a)
-                    result = d >> 1
-                    data[a] = result
-                    carry = d & 1
-                    zero = result
-                    negative = 0
-                    overflow = carry << 7  # V = N xor C
-                    sign = carry << 7
-                    cycle += 1
-                    continue
-                case Op.ROR:
-                    d = byte(data, a)
-                    result = d >> 1 | carry << 7
-                    data[a] = result
-                    carry = d & 1
-                    zero = result
-                    negative = result
-                    overflow = result ^ carry << 7
-                    sign = carry << 7
-                    cycle += 1
-                    continue
-                case Op.ASR:
-                    d = byte(data, a)
-                    result = d >> 1 | d & 0x80
-                    data[a] = result
-                    carry = d & 1
-                    zero = result
-                    negative = result
-                    overflow = result ^ carry << 7
-                    sign = carry << 7
-                    cycle += 1
-                    continue
-                case Op.SWAP:
-                    d = byte(data, a)
-                    data[a] = (d << 4 | d >> 4) & 0xFF
-                    cycle += 1
-                    continue
-                case Op.MOV:
-                    data[a] = data[b]
-                    cycle += 1
-                    continue
-                case Op.LDI:
-                    data[a] = b
-                    cycle += 1
-                    continue
-                case Op.ADIW:
-                    d = byte(data, a) | byte(data, a + 1) << 8
-                    result = d + b
-                    data[a] = result & 0xFF
-                    data[a + 1] = result >> 8 & 0xFF
-                    carry = result >> 16
-                    zero = result & 0xFFFF
-                    negative = result >> 8
-                    overflow = (~d & result) >> 8
-                    sign = negative ^ overflow
-                    cycle += 2
-                    continue
-                case Op.SBIW:
-                    d = byte(data, a) | byte(data, a + 1) << 8
-                    result = d - b
-                    data[a] = result & 0xFF
-                    data[a + 1] = result >> 8 & 0xFF
-                    carry = result >> 16 & 1
-                    zero = result & 0xFFFF
-                    negative = result >> 8
-                    overflow = (d & ~result) >> 8
-                    sign = negative ^ overflow
-                    cycle += 2
-                    continue
-                case Op.BST:
-                    t_flag = byte(data, a) >> b & 1
-                    cycle += 1
-                    continue
-                case Op.BLD:
-                    data[a] = byte(data, a) & ~(1 << b) | t_flag << b
-                    cycle += 1
-                    continue
-                case Op.SEC:
-                    carry = 1
-                    cycle += 1
-                    continue
-                case Op.SEZ:
-                    zero = 0
-                    cycle += 1
-                    continue
-                case Op.SEN:
-                    negative = 0x80
-                    cycle += 1
-                    continue
-                case Op.SEV:
-                    overflow = 0x80
-                    cycle += 1
-                    continue
-                case Op.SES:
-                    sign = 0x80
-                    cycle += 1
-                    continue
-                case Op.SEH:
-                    half = 0x10
-                    cycle += 1
-                    continue
-                case Op.SET:
-                    t_flag = 1
-                    cycle += 1
-                    continue
-                case Op.SEI:
-                    cycle += 1
-                    if not i_flag:  # I lands with the next instruction's start: that one runs first
-                        i_flag = 1
-                        c.held_until = max(c.held_until, cycle + 1)
-                        limit = min(horizon(c, 1, cycle, stop), ceiling)
-                    continue
-                case Op.CLC:
-                    carry = 0
-                    cycle += 1
-                    continue
-                case Op.CLZ:
-                    zero = 1
-                    cycle += 1
-                    continue
-                case Op.CLN:
-                    negative = 0
-                    cycle += 1
-                    continue
-                case Op.CLV:
-                    overflow = 0
-                    cycle += 1
-                    continue
-                case Op.CLS:
-                    sign = 0
-                    cycle += 1
-                    continue
-                case Op.CLH:
-                    half = 0
-                    cycle += 1
-                    continue
-                case Op.CLT:
-                    t_flag = 0
-                    cycle += 1
-                    continue
-                case Op.CLI:  # acts at once: no interrupt after it, not even one of its own cycle
-                    i_flag = 0
-                    cycle += 1
-                    continue
-                case Op.RJMP:
-                    cycle += 2
-                    if (
-                        b == here
-                        and not i_flag
-                        and c.stop_when_halted
-                        and c.next[Source.WATCHDOG] == NEVER
-                    ):
-                        pc = here
-                        reason = Stop.HALTED.value
+        if n[Slot.NOTING]:
+            ceiling = began + idle.LONGEST_PROBE
+            limit = min(limit, ceiling)
+        n[Slot.LIMIT] = limit
+        n[Slot.CEILING] = ceiling
+        n[Slot.START] = n[Slot.CYCLE]
+        translated = enter != 0 and c.flash_changed == 0
+        while n[Slot.CYCLE] <= n[Slot.LIMIT]:
+            if translated:
+                block = 0 if n[Slot.NOTING] else blocks[n[Slot.PC]]
+                if not block:
+                    block = blocks[native.STEPS + n[Slot.PC]]
+                if block:
+                    native.call_block(enter, native.address_of_row(c), block)
+                    if n[Slot.CYCLE] > n[Slot.LIMIT] or n[Slot.PC] == n[Slot.TARGET]:
                         break
-                    pc = b
-                    continue
-                case Op.RJMP_POLL:
-                    pc = b
-                    cycle += 2
-                    if cycle < limit and c.skip_idle and code[b] & 0xFF != Op.BREAKPOINT:
-                        cycle = idle.skip_poll_loop(c, tape, code, b, cycle, limit)
-                    continue
-                case Op.JMP:
-                    pc = b
-                    cycle += 3
-                    continue
-                case Op.IJMP:
-                    pc = (byte(data, 30) | byte(data, 31) << 8) & PC_MASK
-                    cycle += 2
-                    continue
-                case Op.RCALL:
-                    cycle += 3
-                    push_word(c, tape, sp, pc, cycle, here)
-                    sp = (sp - 2) & 0xFFFF
-                    pc = b
-                    if c.fault:
-                        break
-                    continue
-                case Op.CALL:
-                    cycle += 4
-                    push_word(c, tape, sp, (pc + 1) & PC_MASK, cycle, here)
-                    sp = (sp - 2) & 0xFFFF
-                    pc = b
-                    if c.fault:
-                        break
-                    continue
-                case Op.ICALL:
-                    cycle += 3
-                    push_word(c, tape, sp, pc, cycle, here)
-                    sp = (sp - 2) & 0xFFFF
-                    pc = (byte(data, 30) | byte(data, 31) << 8) & PC_MASK
-                    if c.fault:
-                        break
-                    continue
-                case Op.RET:
-                    high = pop_byte(c, tape, (sp + 1) & 0xFFFF, cycle + 1, here)
-                    low = pop_byte(c, tape, (sp + 2) & 0xFFFF, cycle + 1, here)
-                    sp = (sp + 2) & 0xFFFF
-                    pc = (high << 8 | low) & PC_MASK
-                    cycle += 4
-                    if c.fault:
-                        break
-                    continue
-                case Op.RETI:
-                    high = pop_byte(c, tape, (sp + 1) & 0xFFFF, cycle + 1, here)
-                    low = pop_byte(c, tape, (sp + 2) & 0xFFFF, cycle + 1, here)
-                    sp = (sp + 2) & 0xFFFF
-                    pc = (high << 8 | low) & PC_MASK
-                    cycle += 4
-                    i_flag = 1
-                    c.held_until = max(c.held_until, cycle + 1)  # one instruction runs first
-                    limit = min(horizon(c, 1, cycle, stop), ceiling)
-                    if c.suspended:
-                        limit = -1  # look at once whether the interrupted loop goes on
-                    continue
-                case Op.BREQ:
-                    cycle += 1
-                    if zero == 0:
-                        pc = b
-                        cycle += 1
-                    continue
-                case Op.BRNE:
-                    cycle += 1
-                    if zero != 0:
-                        pc = b
-                        cycle += 1
-                    continue
-                case Op.BRNE_DELAY_SBIW:
-                    cycle += 1
-                    if zero != 0:
-                        pc = b
-                        cycle += 1
-                        if cycle < limit and c.skip_idle:
-                            cycle = idle.skip_sbiw_loop(
-                                data, int(code[b]) & 0xFFFFFFFF, cycle, limit
-                            )
-                    continue
-                case Op.BRNE_DELAY_DEC:
-                    cycle += 1
-                    if zero != 0:
-                        pc = b
-                        cycle += 1
-                        if cycle < limit and c.skip_idle:
-                            cycle = idle.skip_dec_loop(
-                                data, int(code[b]) & 0xFFFFFFFF, cycle, limit
-                            )
-                    continue
-                case Op.BRNE_DELAY_SUBI:
-                    cycle += 1
-                    if zero != 0:
-                        pc = b
-                        cycle += 1
-                        if cycle < limit and c.skip_idle:
-                            cycle = idle.skip_subi_loop(data, code, b, a, cycle, limit)
-                    continue
-                case Op.BRCS_COUNT:
-                    cycle += 1
-                    if carry:
-                        pc = b
-                        cycle += 1
-                        if cycle < limit and c.skip_idle:
-                            cycle = idle.skip_count_loop(c, code, b, cycle, limit)
-                    continue
-                case Op.BRCC_COUNT:
-                    cycle += 1
-                    if not carry:
-                        pc = b
-                        cycle += 1
-                        if cycle < limit and c.skip_idle:
-                            cycle = idle.skip_count_loop(c, code, b, cycle, limit)
-                    continue
-                case Op.BRNE_COUNT:
-                    cycle += 1
-                    if zero != 0:
-                        pc = b
-                        cycle += 1
-                        if cycle < limit and c.skip_idle:
-                            cycle = idle.skip_count_loop(c, code, b, cycle, limit)
-                    continue
-                case Op.BRCS:
-                    cycle += 1
-                    if carry:
-                        pc = b
-                        cycle += 1
-                    continue
-                case Op.BRCC:
-                    cycle += 1
-                    if not carry:
-                        pc = b
-                        cycle += 1
-                    continue
-                case Op.BRMI:
-                    cycle += 1
-                    if negative & 0x80:
-                        pc = b
-                        cycle += 1
-                    continue
-                case Op.BRPL:
-                    cycle += 1
-                    if not negative & 0x80:
-                        pc = b
-                        cycle += 1
-                    continue
-                case Op.BRVS:
-                    cycle += 1
-                    if overflow & 0x80:
-                        pc = b
-                        cycle += 1
-                    continue
-                case Op.BRVC:
-                    cycle += 1
-                    if not overflow & 0x80:
-                        pc = b
-                        cycle += 1
-                    continue
-                case Op.BRLT:
-                    cycle += 1
-                    if sign & 0x80:
-                        pc = b
-                        cycle += 1
-                    continue
-                case Op.BRGE:
-                    cycle += 1
-                    if not sign & 0x80:
-                        pc = b
-                        cycle += 1
-                    continue
-                case Op.BRHS:
-                    cycle += 1
-                    if half & 0x10:
-                        pc = b
-                        cycle += 1
-                    continue
-                case Op.BRHC:
-                    cycle += 1
-                    if not half & 0x10:
-                        pc = b
-                        cycle += 1
-                    continue
-                case Op.BRTS:
-                    cycle += 1
-                    if t_flag:
-                        pc = b
-                        cycle += 1
-                    continue
-                case Op.BRTC:
-                    cycle += 1
-                    if not t_flag:
-                        pc = b
-                        cycle += 1
-                    continue
-                case Op.BRIE:
-                    cycle += 1
-                    if i_flag:
-                        pc = b
-                        cycle += 1
-                    continue
-                case Op.BRID:
-                    cycle += 1
-                    if not i_flag:
-                        pc = b
-                        cycle += 1
-                    continue
-                case Op.CPSE:
-                    cycle += 1
-                    if data[a] == data[b & 0x1F]:
-                        words = 1 + (b >> 15)
-                        pc = (pc + words) & PC_MASK
-                        cycle += words
-                    continue
-                case Op.SBRC:
-                    cycle += 1
-                    if not byte(data, a) >> (b & 7) & 1:
-                        words = 1 + (b >> 15)
-                        pc = (pc + words) & PC_MASK
-                        cycle += words
-                    continue
-                case Op.SBRS:
-                    cycle += 1
-                    if byte(data, a) >> (b & 7) & 1:
-                        words = 1 + (b >> 15)
-                        pc = (pc + words) & PC_MASK
-                        cycle += words
-                    continue
-                case Op.LDD_Z:
-                    address = ((byte(data, 30) | byte(data, 31) << 8) + b) & 0xFFFF
-                    cycle += 2
-                    if SRAM_START <= address < DATA_SIZE:
-                        data[a] = data[address]
-                        continue
-                case Op.LDD_Y:
-                    address = ((byte(data, 28) | byte(data, 29) << 8) + b) & 0xFFFF
-                    cycle += 2
-                    if SRAM_START <= address < DATA_SIZE:
-                        data[a] = data[address]
-                        continue
-                case Op.LDS:
-                    address = b
-                    pc = (pc + 1) & PC_MASK
-                    cycle += 2
-                    if SRAM_START <= address < DATA_SIZE:
-                        data[a] = data[address]
-                        continue
-                case Op.LD_X:
-                    address = byte(data, 26) | byte(data, 27) << 8
-                    cycle += 2
-                    if SRAM_START <= address < DATA_SIZE:
-                        data[a] = data[address]
-                        continue
-                case Op.LD_X_INC:
-                    address = byte(data, 26) | byte(data, 27) << 8
-                    data[26] = (address + 1) & 0xFF
-                    data[27] = (address + 1) >> 8 & 0xFF
-                    cycle += 2
-                    if SRAM_START <= address < DATA_SIZE:
-                        data[a] = data[address]
-                        continue
-                case Op.LD_DEC_X:
-                    address = ((byte(data, 26) | byte(data, 27) << 8) - 1) & 0xFFFF
-                    data[26] = address & 0xFF
-                    data[27] = address >> 8
-                    cycle += 2
-                    if SRAM_START <= address < DATA_SIZE:
-                        data[a] = data[address]
-                        continue
-                case Op.LD_Y_INC:
-                    address = byte(data, 28) | byte(data, 29) << 8
-                    data[28] = (address + 1) & 0xFF
-                    data[29] = (address + 1) >> 8 & 0xFF
-                    cycle += 2
-                    if SRAM_START <= address < DATA_SIZE:
-                        data[a] = data[address]
-                        continue
-                case Op.LD_DEC_Y:
-                    address = ((byte(data, 28) | byte(data, 29) << 8) - 1) & 0xFFFF
-                    data[28] = address & 0xFF
-                    data[29] = address >> 8
-                    cycle += 2
-                    if SRAM_START <= address < DATA_SIZE:
-                        data[a] = data[address]
-                        continue
-                case Op.LD_Z_INC:
-                    address = byte(data, 30) | byte(data, 31) << 8
-                    data[30] = (address + 1) & 0xFF
-                    data[31] = (address + 1) >> 8 & 0xFF
-                    cycle += 2
-                    if SRAM_START <= address < DATA_SIZE:
-                        data[a] = data[address]
-                        continue
-                case Op.LD_DEC_Z:
-                    address = ((byte(data, 30) | byte(data, 31) << 8) - 1) & 0xFFFF
-                    data[30] = address & 0xFF
-                    data[31] = address >> 8
-                    cycle += 2
-                    if SRAM_START <= address < DATA_SIZE:
-                        data[a] = data[address]
-                        continue
-                case Op.STD_Z:
-                    access = Access.STORE.value
-                    address = ((byte(data, 30) | byte(data, 31) << 8) + b) & 0xFFFF
-                    cycle += 2
-                    if SRAM_START <= address < DATA_SIZE:
-                        data[address] = data[a]
-                        continue
-                case Op.STD_Y:
-                    access = Access.STORE.value
-                    address = ((byte(data, 28) | byte(data, 29) << 8) + b) & 0xFFFF
-                    cycle += 2
-                    if SRAM_START <= address < DATA_SIZE:
-                        data[address] = data[a]
-                        continue
-                case Op.STS:
-                    access = Access.STORE.value
-                    address = b
-                    pc = (pc + 1) & PC_MASK
-                    cycle += 2
-                    if SRAM_START <= address < DATA_SIZE:
-                        data[address] = data[a]
-                        continue
-                case Op.ST_X:
-                    access = Access.STORE.value
-                    address = byte(data, 26) | byte(data, 27) << 8
-                    cycle += 2
-                    if SRAM_START <= address < DATA_SIZE:
-                        data[address] = data[a]
-                        continue
-                case Op.ST_X_INC:
-                    access = Access.STORE.value
-                    address = byte(data, 26) | byte(data, 27) << 8
-                    value = byte(data, a)
-                    data[26] = (address + 1) & 0xFF
-                    data[27] = (address + 1) >> 8 & 0xFF
-                    cycle += 2
-                    if SRAM_START <= address < DATA_SIZE:
-                        data[address] = value
-                        continue
-                case Op.ST_DEC_X:
-                    access = Access.STORE.value
-                    value = byte(data, a)
-                    address = ((byte(data, 26) | byte(data, 27) << 8) - 1) & 0xFFFF
-                    data[26] = address & 0xFF
-                    data[27] = address >> 8
-                    cycle += 2
-                    if SRAM_START <= address < DATA_SIZE:
-                        data[address] = value
-                        continue
-                case Op.ST_Y_INC:
-                    access = Access.STORE.value
-                    address = byte(data, 28) | byte(data, 29) << 8
-                    value = byte(data, a)
-                    data[28] = (address + 1) & 0xFF
-                    data[29] = (address + 1) >> 8 & 0xFF
-                    cycle += 2
-                    if SRAM_START <= address < DATA_SIZE:
-                        data[address] = value
-                        continue
-                case Op.ST_DEC_Y:
-                    access = Access.STORE.value
-                    value = byte(data, a)
-                    address = ((byte(data, 28) | byte(data, 29) << 8) - 1) & 0xFFFF
-                    data[28] = address & 0xFF
-                    data[29] = address >> 8
-                    cycle += 2
-                    if SRAM_START <= address < DATA_SIZE:
-                        data[address] = value
-                        continue
-                case Op.ST_Z_INC:
-                    access = Access.STORE.value
-                    address = byte(data, 30) | byte(data, 31) << 8
-                    value = byte(data, a)
-                    data[30] = (address + 1) & 0xFF
-                    data[31] = (address + 1) >> 8 & 0xFF
-                    cycle += 2
-                    if SRAM_START <= address < DATA_SIZE:
-                        data[address] = value
-                        continue
-                case Op.ST_DEC_Z:
-                    access = Access.STORE.value
-                    value = byte(data, a)
-                    address = ((byte(data, 30) | byte(data, 31) << 8) - 1) & 0xFFFF
-                    data[30] = address & 0xFF
-                    data[31] = address >> 8
-                    cycle += 2
-                    if SRAM_START <= address < DATA_SIZE:
-                        data[address] = value
-                        continue
-                case Op.PUSH:
-                    cycle += 2
-                    if SRAM_START <= sp < DATA_SIZE:
-                        data[sp] = data[a]
-                        sp -= 1
-                        continue
-                    push_outside(c, tape, sp, byte(data, a), cycle, here)
-                    sp = (sp - 1) & 0xFFFF
-                    limit = -1
-                    continue
-                case Op.POP:
-                    sp = (sp + 1) & 0xFFFF
-                    cycle += 2
-                    if SRAM_START <= sp < DATA_SIZE:
-                        data[a] = data[sp]
-                        continue
-                    data[a] = pop_byte(c, tape, sp, cycle - 1, here)
-                    limit = -1
-                    continue
-                case Op.LPM_Z:
-                    address = byte(data, 30) | byte(data, 31) << 8
-                    data[a] = self_programming.lpm(c, flash, address & 0x7FFF, cycle)
-                    cycle += 3
-                    continue
-                case Op.LPM_Z_INC:
-                    address = byte(data, 30) | byte(data, 31) << 8
-                    value = self_programming.lpm(c, flash, address & 0x7FFF, cycle)
-                    data[30] = (address + 1) & 0xFF
-                    data[31] = (address + 1) >> 8 & 0xFF
-                    data[a] = value
-                    cycle += 3
-                    continue
-                case Op.LPM_R0:
-                    address = byte(data, 30) | byte(data, 31) << 8
-                    data[0] = self_programming.lpm(c, flash, address & 0x7FFF, cycle)
-                    cycle += 3
-                    continue
-                case Op.SPM:
-                    if c.next_event < cycle:
-                        handle_due(c, tape, cycle - 1)
-                    if self_programming.spm(c, flash, code, here, cycle):
-                        pc = here
-                        reason = Stop.IMAGE.value
-                        break
-                    cycle += self_programming.SPM_CYCLES + c.stall
-                    c.stall = 0
-                    idle.disturb(c, cycle)  # flash may have changed under a proven loop
-                    if c.flash_changed:
-                        enter = 0  # what was translated is no longer what stands there
-                    update_next_event(c)
-                    limit = -1
-                    continue
-                case Op.IN:
-                    access = Access.IN.value
-                    address = b
-                    cycle += 1
-                case Op.IN_SREG:
-                    data[a] = pack_sreg(carry, zero, negative, overflow, sign, half, t_flag, i_flag)
-                    cycle += 1
-                    continue
-                case Op.IN_SPL:
-                    data[a] = sp & 0xFF
-                    cycle += 1
-                    continue
-                case Op.IN_SPH:
-                    data[a] = sp >> 8
-                    cycle += 1
-                    continue
-                case Op.OUT:
-                    access = Access.STORE.value
-                    address = b
-                    cycle += 1
-                case Op.OUT_SREG:
-                    access = Access.STORE.value
-                    address = SREG
-                    cycle += 1
-                case Op.OUT_SPL:
-                    sp = sp & 0xFF00 | byte(data, a)
-                    cycle += 1
-                    continue
-                case Op.OUT_SPH:
-                    sp = sp & 0xFF | byte(data, a) << 8
-                    cycle += 1
-                    continue
-                case Op.SBI:
-                    access = Access.SET_BIT.value
-                    address = b
-                    cycle += 2
-                case Op.CBI:
-                    access = Access.CLEAR_BIT.value
-                    address = b
-                    cycle += 2
-                case Op.SBIC:
-                    access = Access.SKIP_IF_CLEAR.value
-                    address = b & ~SKIP_TWO
-                    cycle += 1
-                case Op.SBIS:
-                    access = Access.SKIP_IF_SET.value
-                    address = b & ~SKIP_TWO
-                    cycle += 1
-                case Op.SLEEP:
-                    cycle += 1
-                    if byte(data, SMCR) & 1:
-                        if c.next_event < cycle:
-                            handle_due(c, tape, cycle - 1)
-                        c.sampled = c.requests  # what the mode itself starts is seen a cycle later
-                        c.sampled_at = cycle
-                        sleep.fall_asleep(c, cycle)
-                        limit = -1
-                    continue
-                case Op.WDR:
-                    cycle += 1
-                    if c.next_event < cycle:
-                        handle_due(c, tape, cycle - 1)
-                    watchdog.restart(c, cycle)
-                    update_next_event(c)
-                    c.io_touched |= Touch.VOLATILE
-                    limit = -1
-                    continue
-                case Op.BREAK:  # without a debugger a one-cycle no-op (DWEN unprogrammed)
-                    cycle += 1
-                    continue
-                case Op.BREAKPOINT:
-                    pc = here
-                    reason = Stop.BREAKPOINT.value
-                    break
-                case Op.ERASED:
-                    entered = c.last_erased < 0
-                    distance = (here - c.last_erased) & PC_MASK
-                    c.last_erased = here
-                    if entered or distance == 0 or distance > 2:
-                        report(c, Fault.ERASED_FLASH, cycle, here, 2 * here)
-                    cycle += 1
-                    if byte(data, 31) & 0x80:
-                        words = 1 + (b >> 15)
-                        pc = (pc + words) & PC_MASK
-                        cycle += words
-                    if c.fault:
-                        break
-                    continue
-                case _:
-                    pc = here
-                    c.fault = Fault.UNDEFINED_OPCODE
-                    c.fault_address = 2 * here
-                    break
-
-            # ---- an access outside SRAM ----------------------------------------------------------
-            if access == Access.STORE:
-                value = byte(data, a)
-                if address == SREG:
-                    raised = (value >> 7) & ~i_flag
-                    carry = value & 1
-                    zero = (value & 2) ^ 2
-                    negative = (value & 4) << 5
-                    overflow = (value & 8) << 4
-                    sign = (value & 16) << 3
-                    half = (value & 32) >> 1
-                    t_flag = value >> 6 & 1
-                    i_flag = value >> 7
-                    if raised:
-                        c.held_until = max(c.held_until, cycle + 1)
-                        limit = min(horizon(c, 1, cycle, stop), ceiling)
-                    continue
-                if address == SPL:
-                    sp = sp & 0xFF00 | value
-                    continue
-                if address == SPH:
-                    sp = sp & 0xFF | value << 8
-                    continue
-                write_data(c, tape, address, value, cycle, here)
-            elif access == Access.LOAD:
-                if address == SREG:
-                    data[a] = pack_sreg(carry, zero, negative, overflow, sign, half, t_flag, i_flag)
-                    continue
-                if address == SPL:
-                    data[a] = sp & 0xFF
-                    continue
-                if address == SPH:
-                    data[a] = sp >> 8
-                    continue
-                data[a] = read_data(c, tape, address, cycle - 1, here)
-                limit = min(horizon(c, i_flag, cycle - 1, stop), ceiling)
-                continue
-            elif access == Access.IN:
-                data[a] = read_data(c, tape, address, cycle - 1, here)
-                limit = min(horizon(c, i_flag, cycle - 1, stop), ceiling)
-                continue
-            elif access >= Access.SKIP_IF_CLEAR:
-                value = read_data(c, tape, address, cycle - 1, here)
-                limit = min(horizon(c, i_flag, cycle - 1, stop), ceiling)
-                if (value & a != 0) == (access == Access.SKIP_IF_SET):
-                    words = 1 + (b >> 15)
-                    pc = (pc + words) & PC_MASK
-                    cycle += words
-                continue
-            else:
-                on = access == Access.SET_BIT
-                change_bit(c, tape, address, a, on, cycle, here)
-            limit = after_store(c, i_flag, cycle, limit, stop, ceiling)
-            cycle += c.stall
-            c.stall = 0
-
+            reason = interpret(c, flash, code, blocks, tape, translated)
+            if reason != Stop.CYCLES or c.fault or n[Slot.PC] == n[Slot.TARGET]:
+                break
+        cycle = n[Slot.CYCLE]
         if reason != Stop.CYCLES:
             break
         if c.fault:
             reason = Stop.FAULT.value
             break
 
-    if away:  # a probe does not outlive the run
-        c.suspended = 0
-    c.cycle = cycle
-    c.pc = pc
-    c.sreg = pack_sreg(carry, zero, negative, overflow, sign, half, t_flag, i_flag)
-    data[SPL] = sp & 0xFF
-    data[SPH] = sp >> 8
-    data[SREG] = c.sreg
+    lie_down(c)
     return reason

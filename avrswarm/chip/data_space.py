@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from avrswarm.chip.bus import EXISTS, is_flag_register, read_io, write_io
 from avrswarm.chip.faults import Fault, report
 from avrswarm.chip.registers import EECR, SPH, SPL, SREG
-from avrswarm.chip.state import DATA_SIZE, LOG_SIZE, NEVER, SRAM_START, ChipRow, Source
+from avrswarm.chip.state import DATA_SIZE, LOG_SIZE, SRAM_START, ChipRow, Source
 from avrswarm.jit import kernel
 
 LOG_RESERVE = 32
@@ -23,8 +23,9 @@ LOG_RESERVE = 32
 LATE_EVENTS = 512
 """With interrupts off nothing sees an event before the next access to the I/O space, which lets
 everything happen that is due: instructions may run so far past it. But not past events that go to
-the log, which has to take all that happens within one instruction: edges of watched timer outputs,
-what the USART sends, pins that the bench drives."""
+the log, which has to take all that happens within one instruction (edges of watched timer outputs,
+what the USART sends, pins that the bench drives), nor past those of the sources that act rarely,
+such as the watchdog, which may reset the chip."""
 
 
 class Access(IntEnum):
@@ -36,7 +37,6 @@ class Access(IntEnum):
     CLEAR_BIT = 3
     SKIP_IF_CLEAR = 4
     SKIP_IF_SET = 5
-    IN = 6
 
 
 @kernel
@@ -51,19 +51,16 @@ def horizon(c: ChipRow, i_flag: int, visible: int, stop: int) -> int:
 
     ``visible`` is the cycle from which the present requests can be sampled, unless they are held.
     """
-    if c.reset_cause or c.fault or c.clock_changed or c.log_count > LOG_SIZE - LOG_RESERVE:
+    if c.reset_cause | c.fault | c.clock_changed or c.log_count > LOG_SIZE - LOG_RESERVE:
         return -1
     if i_flag:
         last = min(c.next_event, stop - 1)
         return min(last, max(visible, c.held_until - 1)) if c.requests else last
-    if c.next[Source.FLASH] != NEVER:
-        return min(c.next_event, stop - 1)
-    last = min(c.next_event + LATE_EVENTS, c.next[Source.WATCHDOG])  # that one may reset the chip
-    last = min(last, c.next[Source.USART_TX])
+    last = min(c.next_event + LATE_EVENTS, c.next_rare)
+    if c.outputs_watched:
+        last = min(last, c.next_event)
     if not c.tape_in_time:  # tapes in world time drive no pins
         last = min(last, c.next[Source.TAPE])
-    if c.timers[0].watched or c.timers[1].watched or c.timers[2].watched:
-        last = min(last, c.next_event)
     return min(last, stop - 1)
 
 

@@ -8,10 +8,14 @@ address with the same registers, flags and SRAM, and has neither written to the 
 anything there that changes with time, it will repeat exactly until the next event. The core then
 skips whole periods.
 
-The bytes of SRAM and I/O space that a proven loop touches are remembered. An interrupt that gives
-back all registers and has changed none of these bytes leaves the loop as proven as it was. Traces
-that it leaves in the stack, below the stack pointer, are overwritten as the loop would have done:
-what it writes there, and when, is remembered too.
+While a loop is probed, the bytes of SRAM and I/O space that it reads and writes are noted; while an
+interrupt is served, those that it writes. An interrupt that gives back all registers and has
+written none of the bytes that a proven loop touches leaves that loop as proven as it was.
+
+The stack is a case of its own. What is above the stack pointer is compared before and after. What
+is below is dead: the loop pushes before it pops. But an interrupt leaves traces there, which the
+loop would have overwritten: what it pushes, and when, is noted too. Where a byte is always pushed
+with the same value, it does not matter when: such bytes are kept as words with a mask.
 
 A delay loop can be entered at its branch with Z clear and a count of 0 (an interrupt routine that
 spoils the flags does it): then it counts all the way round, like the loop on the chip.
@@ -23,14 +27,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from avrswarm.chip.bus import DYNAMIC, EXISTS, read_io, steady_until
+from avrswarm.chip.cpu import Slot, stop_noting
 from avrswarm.chip.peripherals import timer_unit
+from avrswarm.chip.registers import PINB, PINC, PIND, PORTB
 from avrswarm.chip.state import (
     DATA_SIZE,
-    LOOP_BYTES,
-    LOOP_WRITES,
+    DATA_WORDS,
+    IMAGE_WORDS,
+    LOOP_PUSHES,
     SRAM_START,
+    STACK_WORDS,
+    TOUCHED_WORDS,
     ChipRow,
     Touch,
+    bit_of,
+    word_of,
 )
 from avrswarm.isa.decode import PC_MASK, SKIP_TWO, TCNT0, TCNT1L
 from avrswarm.isa.table import Op
@@ -38,17 +49,17 @@ from avrswarm.jit import kernel
 
 # Trade-offs of speed only; no value here can change a result.
 WORTH_SKIPPING = 400  # cycles to the next event below which a probe with interrupts off cannot pay
-LONGEST_PROBE = 800  # instructions after which a loop is given up
+LONGEST_PROBE = 2400  # cycles after which a loop is given up
 SHORTEST_WAIT = 300  # calm cycles before a probe
 LONGEST_WAIT = 1 << 15
-LONGEST_ABSENCE = 2000  # cycles of an interrupt that a probe waits for
-LATEST_WRITE = 0x7FFF  # cycles after a loop's begin at which a write to its stack is remembered
+LONGEST_ABSENCE = 2000  # cycles of an interrupt after which its own loops are worth a probe
 
-PROBED = -1
-"""In ``suspended``: not a proven loop but one under probe has been interrupted."""
+DEEPEST_STACK = 512
+"""Bytes below the stack pointer at a probe's begin that belong to the stack: a write there is noted
+like a push, and interrupts that reach further are not trusted."""
 
-SCRATCH_SIZE = 2 * DATA_SIZE
-"""Room that a probe needs: the data space as it was, and which bytes of it have been touched."""
+SCRATCH_SIZE = 2 * DATA_WORDS
+"""Room that a probe needs: the data space as it was, and a number for each word of it."""
 
 ELSEWHERE, INTACT, CHANGED = 0, 1, 2
 """What ``resume`` finds: not back yet; back, with all as it was; back, with something changed."""
@@ -56,8 +67,12 @@ ELSEWHERE, INTACT, CHANGED = 0, 1, 2
 _WORD = 0xFFFFFFFF
 _IO_START = 0x20
 _LONGEST_DELAY_LOOP = 5  # words
-_ADDRESS = 0x0FFF  # of a remembered byte
-_ON_STACK = 0x4000  # it is only reached by pushes, pops, calls and returns
+_REGISTER_WORDS = 4
+_STACK_END = DATA_WORDS  # words; the stack is taken to reach up to the end of SRAM
+_PLACE = 0x1FF  # any word of the data space
+
+_word_of = kernel(word_of)
+_bit_of = kernel(bit_of)
 
 
 @kernel
@@ -69,61 +84,68 @@ def disturb(c: ChipRow, cycle: int) -> None:
     c.probe_wait = max(c.probe_wait // 2, SHORTEST_WAIT)  # it may be idle in another way now
 
 
+# ---- interrupts in a proven loop
+# -----------------------------------------------------------------------------------------
+
+
 @kernel
 def suspend(c: ChipRow, pc: int, sp: int, status: int, cycle: int) -> None:
     """Keep the proven loop in mind while an interrupt is served that came at ``pc``."""
-    if c.idle_period and c.loop_count >= 0 and not c.idle_reads_io:
+    first = (sp + 1) >> 3
+    if (
+        c.idle_period
+        and not c.idle_reads_io
+        and c.image_words >= 0
+        and _STACK_END - STACK_WORDS <= first <= _STACK_END
+    ):
         c.suspended = c.idle_period
-        remember_place(c, pc, sp, status, cycle)
+        c.suspended_at = cycle
+        c.suspended_pc = pc
+        c.suspended_sp = sp
+        c.suspended_sreg = status
+        for number in range(_REGISTER_WORDS):
+            c.suspended_registers[number] = c.words[number]
+        for place in range(first, _STACK_END):
+            c.suspended_stack[place - first] = c.words[place]
+        for number in range(TOUCHED_WORDS):
+            c.bytes_written[number] = 0
+        c.io_seen |= c.io_touched
+        c.io_touched &= ~Touch.FRAME
     elif not c.suspended:
         c.probe_wait = max(3 * c.probe_wait // 4, SHORTEST_WAIT)
     c.idle_period = 0
 
 
 @kernel
-def remember_place(c: ChipRow, pc: int, sp: int, status: int, cycle: int) -> None:
-    """Remember where a loop was interrupted, with registers and all bytes that it touches."""
-    c.suspended_at = cycle
-    c.suspended_pc = pc
-    c.suspended_sp = sp
-    c.suspended_sreg = status
-    for place in range(32):
-        c.suspended_registers[place] = c.memory[place]
-    for number in range(c.loop_count):
-        c.loop_value[number] = c.memory[int(c.loop_address[number]) & _ADDRESS]
-
-
-@kernel
 def resume(c: ChipRow, pc: int, sp: int, status: int, cycle: int) -> int:
     """After RETI: go on with the loop that was suspended, if nothing it depends on has changed.
 
-    Bytes of the stack at or below the stack pointer are dead: the loop writes them, by a push or a
-    call, before it reads them again.
+    How deep the interrupt went into the stack is not known, but pushing takes time: at most two
+    bytes in three cycles.
     """
     if pc != c.suspended_pc or sp != c.suspended_sp or status != c.suspended_sreg:
         return ELSEWHERE  # an interrupt within an interrupt has returned
     period = c.suspended
     c.suspended = 0
-    different = 0
-    spoiled = 0
-    for place in range(32):
-        different |= int(c.suspended_registers[place]) ^ int(c.memory[place])
-    for number in range(c.loop_count):
-        address = int(c.loop_address[number]) & _ADDRESS
-        if address > sp or not int(c.loop_address[number]) & _ON_STACK:
-            different |= int(c.loop_value[number]) ^ int(c.memory[address])
-        else:
-            spoiled |= int(c.loop_value[number]) ^ int(c.memory[address])
-    if different:
-        if period != PROBED:  # most likely it waits on, with another count of ticks
-            c.calm_since = cycle
-            c.probe_wait = 2 * period
+    pushed = 2 * (cycle - c.suspended_at) // 3
+    different = c.io_touched & Touch.FRAME
+    for number in range(_REGISTER_WORDS):
+        different |= c.suspended_registers[number] ^ c.words[number]
+    first = (sp + 1) >> 3
+    live = -1 << 8 * (sp + 1 & 7)  # a word has its first byte in its lowest bits
+    for place in range(first, _STACK_END):
+        different |= (c.suspended_stack[place - first] ^ c.words[place]) & live
+        live = -1
+    for number in range(TOUCHED_WORDS - 1):
+        different |= c.bytes_written[number] & c.loop_touched[number]
+    deep = c.loop_stack - sp + pushed >= DEEPEST_STACK
+    if different or deep or c.bytes_written[TOUCHED_WORDS - 1]:
+        c.calm_since = cycle  # most likely it waits on, with another count of ticks
+        c.probe_wait = 0
         return CHANGED
     c.loop_origin += cycle - c.suspended_at
-    if spoiled:
-        c.spoiled = 1
-    if period != PROBED:
-        c.idle_period = period
+    c.spoiled = 1
+    c.idle_period = period
     return INTACT
 
 
@@ -139,11 +161,17 @@ def forget_later_loops(c: ChipRow) -> None:
 def _write_stack_again(c: ChipRow, cycle: int) -> None:
     """Do what one round of the loop, up to where it stands now, does to the stack."""
     c.spoiled = 0
+    for number in range(c.image_words):
+        place = c.image_word[number] & _PLACE
+        c.words[place] = c.words[place] & ~c.image_mask[number] | c.image_value[number]
+    if c.loop_pushes == 0:
+        return
     now = (cycle - c.loop_origin) % c.idle_period
     for this_round in range(2):
-        for number in range(c.loop_writes):
-            if (c.write_offset[number] < now) == this_round:
-                c.memory[int(c.write_address[number])] = c.write_value[number]
+        for number in range(c.loop_pushes):
+            push = c.pushes[number]
+            if (push >> 24 < now) == this_round:
+                c.memory[push >> 8 & 0xFFFF] = push & 0xFF
 
 
 @kernel
@@ -164,99 +192,159 @@ def skip_periods(c: ChipRow, cycle: int, limit: int) -> int:
 
 
 @kernel
-def begin_probe(c: ChipRow, scratch: NDArray[np.uint8], cycle: int) -> None:
-    """Save what a loop has to come back to."""
-    for place in range(DATA_SIZE):
-        scratch[place] = c.memory[place]
-    for place in range(DATA_SIZE, SCRATCH_SIZE):
-        scratch[place] = 0
+def begin_probe(c: ChipRow, scratch: NDArray[np.int64], cycle: int) -> None:
+    """Save what a loop has to come back to, and note from now on what it does."""
+    for place in range(DATA_WORDS):
+        scratch[place] = c.words[place]
+    for number in range(TOUCHED_WORDS):
+        c.bytes_read[number] = 0
+        c.bytes_written[number] = 0
     c.io_seen |= c.io_touched
     c.io_touched = 0
     c.loop_serial += 1
     c.loop_id = c.loop_serial
     c.loop_origin = cycle
-    c.loop_count = 0
-    c.loop_writes = 0
     c.spoiled = 0
     c.suspended = 0
+    n = c.cpu
+    n[Slot.NOTING] = 1
+    n[Slot.TARGET] = n[Slot.PC]
+    n[Slot.ORIGIN] = cycle
+    n[Slot.STACK] = n[Slot.SP]
+    n[Slot.PUSHED] = 0
 
 
 @kernel
-def has_come_back(c: ChipRow, scratch: NDArray[np.uint8], sp: int, interrupted: int) -> bool:
+def has_come_back(c: ChipRow, scratch: NDArray[np.int64]) -> bool:
     """Tell whether the program, at the probe's begin again, will do the same once more.
 
-    It will if registers are as they were, and all bytes that it has touched; dead ones apart,
-    which it writes before it reads them. A loop that reads the I/O space must have seen no event.
+    It will if registers, SRAM and stack pointer are as they were. Bytes that it has pushed, now
+    dead, may differ: it pushes them again before it pops them. A loop that reads the I/O space must
+    have seen no event.
     """
-    different = 0
-    for place in range(32):
-        different |= int(c.memory[place]) ^ int(scratch[place])
-    if different or (c.io_touched & Touch.STABLE_READ and c.io_touched & Touch.EVENT):
+    if c.io_touched & Touch.STABLE_READ and c.io_touched & Touch.EVENT:
         return False
-    if c.loop_count < 0:  # not known which: look at all
-        for place in range(SRAM_START, DATA_SIZE):
-            different |= int(c.memory[place]) ^ int(scratch[place])
-        return different == 0 and not interrupted
-    for number in range(c.loop_count):
-        address = int(c.loop_address[number]) & _ADDRESS
-        if address > sp or not int(c.loop_address[number]) & _ON_STACK:
-            different |= int(c.memory[address]) ^ int(scratch[address])
+    sp = c.cpu[Slot.SP]
+    if sp != c.cpu[Slot.STACK]:
+        return False
+    if not c.io_touched & Touch.FRAME:
+        for number in range(c.cpu[Slot.PUSHED]):
+            address = c.pushes[number] >> 8 & 0xFFFF
+            if address <= sp:
+                place = address >> 3 & _PLACE
+                mask = _byte_mask(address)
+                scratch[place] = scratch[place] & ~mask | c.words[place] & mask
+    different = 0
+    for place in range(DATA_WORDS):
+        different |= c.words[place] ^ scratch[place]
     return different == 0
 
 
 @kernel
-def prove(c: ChipRow, scratch: NDArray[np.uint8], cycle: int) -> None:
-    """Note that the loop at which the program stands repeats after the cycles since its origin.
+def _byte_mask(address: int) -> int:
+    """Return where a byte is in its word, which has the first byte in its lowest bits."""
+    place = address & 7
+    return -1 << 56 if place == 7 else 0xFF << 8 * place
 
-    Bytes that are pushed and then written in another way, such as small frames of functions, are
-    not written again: for them an interrupt that leaves traces ends the proof.
-    """
-    kept = 0
-    for number in range(c.loop_writes if c.loop_count >= 0 else 0):
-        known = int(scratch[DATA_SIZE + int(c.write_address[number])])
-        if int(c.loop_address[known - 1]) & _ON_STACK:
-            c.write_address[kept] = c.write_address[number]
-            c.write_offset[kept] = c.write_offset[number]
-            c.write_value[kept] = c.write_value[number]
-            kept += 1
-    c.loop_writes = kept
+
+@kernel
+def prove(c: ChipRow, scratch: NDArray[np.int64], cycle: int) -> None:
+    """Note that the loop at which the program stands repeats after the cycles since its origin."""
     c.idle_period = cycle - c.loop_origin
     c.idle_reads_io = c.io_touched & Touch.STABLE_READ
     c.probe_wait = SHORTEST_WAIT
+    c.loop_stack = c.cpu[Slot.STACK]
+    for number in range(TOUCHED_WORDS):
+        c.loop_touched[number] = c.bytes_read[number] | c.bytes_written[number]
+    if c.io_touched & Touch.FRAME or c.cpu[Slot.PUSHED] == LOOP_PUSHES:
+        c.image_words = -1
+    else:
+        _sort_pushes(c, scratch)
+    stop_noting(c)
 
 
 @kernel
-def _remember(c: ChipRow, scratch: NDArray[np.uint8], address: int, on_stack: int) -> None:
-    if c.loop_count < 0 or address < _IO_START or address >= DATA_SIZE:
-        return
-    if address < SRAM_START and DYNAMIC[address]:
-        c.loop_count = -1  # what it holds is not in the data space
-        return
-    known = int(scratch[DATA_SIZE + address])
-    if known:
-        c.loop_address[known - 1] &= on_stack | _ADDRESS
-        return
-    if c.loop_count == LOOP_BYTES:
-        c.loop_count = -1
-        return
-    scratch[address] = c.memory[address]  # an interrupt may have changed it since the probe began
-    c.loop_address[c.loop_count] = address | on_stack
-    c.loop_count += 1
-    scratch[DATA_SIZE + address] = c.loop_count
+def _sort_pushes(c: ChipRow, scratch: NDArray[np.int64]) -> None:
+    """Turn what the loop pushes into words, where it always pushes the same."""
+    c.image_words = 0
+    c.loop_pushes = 0
+    for number in range(c.cpu[Slot.PUSHED]):
+        scratch[DATA_WORDS + (c.pushes[number] >> 11 & _PLACE)] = 0
+    several = 0
+    for number in range(c.cpu[Slot.PUSHED]):
+        address = c.pushes[number] >> 8 & 0xFFFF
+        place = address >> 3 & _PLACE
+        known = scratch[DATA_WORDS + place]
+        if known == 0:
+            if c.image_words == IMAGE_WORDS:
+                c.image_words = -1
+                return
+            c.image_word[c.image_words] = place
+            c.image_mask[c.image_words] = 0
+            c.image_value[c.image_words] = 0
+            c.image_words += 1
+            known = c.image_words
+            scratch[DATA_WORDS + place] = known
+        mask = _byte_mask(address)
+        value = _value_at(address, c.pushes[number] & 0xFF)
+        if c.image_mask[known - 1] & mask == 0:
+            c.image_mask[known - 1] |= mask
+            c.image_value[known - 1] |= value
+        elif c.image_value[known - 1] & mask != value:
+            several = 1
+    if several:
+        _keep_what_differs(c, scratch)
 
 
 @kernel
-def _remember_push(
-    c: ChipRow, scratch: NDArray[np.uint8], sp: int, value: int, offset: int
-) -> None:
-    _remember(c, scratch, sp, _ON_STACK)
-    if c.loop_writes == LOOP_WRITES or offset > LATEST_WRITE:
-        c.loop_count = -1
-        return
-    c.write_address[c.loop_writes] = sp
-    c.write_offset[c.loop_writes] = offset
-    c.write_value[c.loop_writes] = value
-    c.loop_writes += 1
+def _value_at(address: int, value: int) -> int:
+    """Return a byte in its place in its word."""
+    place = address & 7
+    return (value - (value & 0x80) * 2) << 56 if place == 7 else value << 8 * place
+
+
+@kernel
+def _keep_what_differs(c: ChipRow, scratch: NDArray[np.int64]) -> None:
+    """Leave in the list of pushes only bytes that are pushed with different values."""
+    # A word in scratch says which bytes these are, from bit 8 on.
+    for number in range(c.cpu[Slot.PUSHED]):
+        address = c.pushes[number] >> 8 & 0xFFFF
+        known = scratch[DATA_WORDS + (address >> 3 & _PLACE)]
+        image = c.image_value[(known & 0xFF) - 1] & _byte_mask(address)
+        if image != _value_at(address, c.pushes[number] & 0xFF):
+            scratch[DATA_WORDS + (address >> 3 & _PLACE)] |= 0x100 << (address & 7)
+    for number in range(c.cpu[Slot.PUSHED]):
+        push = c.pushes[number]
+        address = push >> 8 & 0xFFFF
+        known = scratch[DATA_WORDS + (address >> 3 & _PLACE)]
+        if known & 0x100 << (address & 7):
+            c.pushes[c.loop_pushes] = push
+            c.loop_pushes += 1
+            c.image_mask[(known & 0xFF) - 1] &= ~_byte_mask(address)
+            c.image_value[(known & 0xFF) - 1] &= ~_byte_mask(address)
+
+
+@kernel
+def _note_read(c: ChipRow, address: int) -> None:
+    c.bytes_read[_word_of(address)] |= _bit_of(address)
+    if 0 <= c.cpu[Slot.STACK] - address < DEEPEST_STACK:
+        c.io_touched |= Touch.FRAME
+
+
+@kernel
+def _note_write(c: ChipRow, address: int, value: int, cycle: int) -> None:
+    c.bytes_written[_word_of(address)] |= _bit_of(address)
+    if 0 <= c.cpu[Slot.STACK] - address < DEEPEST_STACK:
+        _note_push(c, address, value, cycle)
+
+
+@kernel
+def _note_push(c: ChipRow, address: int, value: int, cycle: int) -> None:
+    n = c.cpu
+    if n[Slot.NOTING]:
+        offset = cycle - n[Slot.ORIGIN]
+        c.pushes[n[Slot.PUSHED]] = offset << 24 | (address & 0xFFFF) << 8 | value
+        n[Slot.PUSHED] = min(n[Slot.PUSHED] + 1, LOOP_PUSHES)
 
 
 @kernel
@@ -271,20 +359,32 @@ IS_NOTED[
         op
         for op in Op
         if op.name.startswith(("LD_", "LDD_", "LDS", "ST_", "STD_", "STS"))
-        or op.name in ("IN", "OUT", "SBI", "CBI", "SBIC", "SBIS", "PUSH", "POP", "RCALL", "CALL")
-        or op.name in ("ICALL", "RET", "RETI", "OUT_SPL", "OUT_SPH")
+        or op.name in ("IN", "OUT", "SBI", "CBI", "SBIC", "SBIS", "PUSH", "RCALL", "CALL", "ICALL")
+        or op.name in ("OUT_SPL", "OUT_SPH")
+    ]
+] = True
+
+IS_STORE = np.zeros(256, np.bool_)
+"""Those that write."""
+IS_STORE[
+    [
+        op
+        for op in Op
+        if op.name.startswith(("ST_", "STD_", "STS")) or op.name in ("OUT", "SBI", "CBI")
     ]
 ] = True
 
 
 @kernel
-def note_access(
-    c: ChipRow, scratch: NDArray[np.uint8], word: int, pc: int, sp: int, cycle: int
-) -> None:
-    """Remember which bytes the instruction that is about to run will touch."""
+def note_access(c: ChipRow, word: int, pc: int, sp: int, cycle: int) -> None:
+    """Note which bytes the instruction that is about to run will touch.
+
+    Registers that are more than a byte are not noted: ``ChipRow.io_touched`` tells of them.
+    """
     address = -1
     b = word >> 16
-    match word & 0xFF:
+    op = word & 0xFF
+    match op:
         case Op.LDS | Op.STS | Op.IN | Op.OUT | Op.SBI | Op.CBI:
             address = b
         case Op.SBIC | Op.SBIS:
@@ -306,23 +406,27 @@ def note_access(
         case Op.LD_DEC_Z | Op.ST_DEC_Z:
             address = _pointer(c, 30) - 1 & 0xFFFF
         case Op.PUSH:
-            pushed = int(c.memory[word >> 8 & 0xFF])
-            _remember_push(c, scratch, sp, pushed, cycle - c.loop_origin)
-        case Op.POP:
-            _remember(c, scratch, sp + 1, _ON_STACK)
+            _note_push(c, sp, int(c.memory[word >> 8 & 0xFF]), cycle)
         case Op.RCALL | Op.CALL | Op.ICALL:
-            back = pc + (2 if word & 0xFF == Op.CALL else 1)
-            _remember_push(c, scratch, sp, back & 0xFF, cycle - c.loop_origin)
-            _remember_push(c, scratch, sp - 1, back >> 8 & 0x3F, cycle - c.loop_origin)
-        case Op.RET | Op.RETI:
-            _remember(c, scratch, sp + 1, _ON_STACK)
-            _remember(c, scratch, sp + 2, _ON_STACK)
+            back = pc + (2 if op == Op.CALL else 1)
+            _note_push(c, sp, back & 0xFF, cycle)
+            _note_push(c, sp - 1, back >> 8 & 0x3F, cycle)
         case Op.OUT_SPL | Op.OUT_SPH:
-            c.loop_count = -1  # the stack pointer moves in other ways than calls and pushes
+            c.io_touched |= Touch.FRAME
         case _:
             pass
-    if address >= 0:
-        _remember(c, scratch, address, 0)
+    if address < _IO_START or address >= DATA_SIZE:
+        return  # registers are looked at in any case
+    if IS_STORE[op] and (address == PINB or address == PINC or address == PIND):
+        address += PORTB - PINB  # writing ones there toggles the port
+    if address < SRAM_START and (DYNAMIC[address] or not EXISTS[address]):
+        return
+    if not IS_STORE[op]:
+        _note_read(c, address)
+        return
+    if address < SRAM_START:  # SBI and CBI read, and a port may stay what it is
+        _note_read(c, address)
+    _note_write(c, address, int(c.memory[word >> 8 & 0x1F]), cycle)
 
 
 @kernel

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from avrswarm.chip import reset, sleep
+from avrswarm.chip.agenda import update_next_event
 from avrswarm.chip.bus import EXISTS, read_io, write_io
 from avrswarm.chip.core import run
 from avrswarm.chip.peripherals import adc, eeprom, self_programming, spi, timer_unit, twi, usart
-from avrswarm.chip.schedule import handle_due, rewind_tape, update_next_event
+from avrswarm.chip.schedule import handle_due, rewind_tape
 from avrswarm.chip.state import ChipRow, Chips
 from avrswarm.jit import entry, kernel
 
@@ -46,7 +47,7 @@ def bench(
     code: NDArray[np.uint32],
     blocks: NDArray[np.int64],
     tape: NDArray[np.int64],
-    scratch: NDArray[np.uint8],
+    scratch: NDArray[np.int64],
     what: int,
     address: int,
     value: int,
@@ -108,6 +109,7 @@ def settle(c: ChipRow, tape: NDArray[np.int64], edge: int) -> None:
             timer_unit.catch_up(c, timer, at)
             timer_unit.schedule(c, timer)
         adc.catch_up(c, at)
+        adc.convert(c)
         usart.catch_up_tx(c, at)
         usart.catch_up_rx(c, at)
         spi.catch_up(c, at)

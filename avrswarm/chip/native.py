@@ -1,15 +1,13 @@
 """The door between the core and translated code (``avrswarm.engine``).
 
 Translated code works on a chip's registers and SRAM in place. What else it needs, and where it
-stands when it returns, is in ``ChipRow.native``, slot by slot as ``Slot`` says. It comes back to
-the core in front of an instruction that it leaves to it, or when the next one would start after
-``Slot.LIMIT``. For the I/O space, and to let interrupts in, it
-calls the functions below.
+stands when it returns, is in ``ChipRow.cpu`` (``avrswarm.chip.cpu``). It comes back to the core in
+front of an instruction that it leaves to it, behind RETI, or when the next instruction would start
+after ``Slot.LIMIT``. For the I/O space, and to let interrupts in, it calls the functions below.
 """
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -18,42 +16,20 @@ from numba import extending, from_dtype, types
 from numba.np import arrayobj
 from numpy.typing import NDArray
 
+from avrswarm.chip.cpu import Slot
 from avrswarm.chip.data_space import after_store, change_bit, horizon, read_data, write_data
-from avrswarm.chip.state import CHIP_DTYPE, ChipRow
+from avrswarm.chip.state import CHIP_DTYPE, ChipRow, Touch
 from avrswarm.isa.decode import FLASH_WORDS
 from avrswarm.jit import kernel
 
-ENTER = FLASH_WORDS
-"""Where a table of blocks has the function that enters one; 0 there: nothing is translated."""
+STEPS = FLASH_WORDS
+"""Where a table of blocks goes on with functions of single instructions: see ``engine.emit``."""
 
-NO_BLOCKS: NDArray[np.int64] = np.zeros(FLASH_WORDS + 1, np.int64)
+ENTER = 2 * FLASH_WORDS
+"""Where it has the function that enters one of them; 0 there: nothing is translated."""
+
+NO_BLOCKS: NDArray[np.int64] = np.zeros(ENTER + 1, np.int64)
 """A table for programs that are not translated."""
-
-
-class Slot(IntEnum):
-    """What the numbers in ``ChipRow.native`` are."""
-
-    PC = 0
-    CYCLE = 1
-    SP = 2
-    LIMIT = 3  # last cycle in which an instruction may start
-    CARRY = 4  # flags, unpacked as in the core
-    ZERO = 5
-    NEGATIVE = 6
-    OVERFLOW = 7
-    SIGN = 8
-    HALF = 9
-    T = 10
-    I = 11  # noqa: E741 - the datasheet's name
-    STOP = 12  # what the core was asked to reach
-    CEILING = 13  # how far a probe lets instructions run
-    FLASH = 14  # address of the flash words
-    TAPE = 15  # address of the tape, and its rows
-    TAPE_ROWS = 16
-    LOAD = 17  # addresses of the functions below
-    STORE = 18
-    CHANGE_BIT = 19
-    LET_INTERRUPT = 20
 
 
 _intrinsic: Any = extending.intrinsic  # annotated for callers that pass the typing context too
@@ -119,7 +95,7 @@ def address_of_array(_typing: Any, array: Any) -> Any:
 
 @_intrinsic
 def address_of_kernel(_typing: Any, function: Any) -> Any:
-    """Return where the machine code of a kernel of five integers is, in numba's convention."""
+    """Return where a function in C's convention is that calls a kernel of five integers."""
     integers = (types.int64,) * 5
     function.dispatcher.get_call_template(integers, {})
     compiled = function.dispatcher.overloads[integers]
@@ -127,7 +103,15 @@ def address_of_kernel(_typing: Any, function: Any) -> Any:
     def generate(context: Any, builder: Any, _signature: Any, _arguments: Any) -> Any:
         context.active_code_library.add_linking_library(compiled.library)
         code = context.declare_function(builder.module, compiled.fndesc)
-        return builder.ptrtoint(code, ir.IntType(64))
+        number = ir.IntType(64)
+        plain = ir.Function(
+            builder.module, ir.FunctionType(number, [number] * 5), f"plain.{code.name}"
+        )
+        plain.linkage = "internal"
+        inside = ir.IRBuilder(plain.append_basic_block())
+        _, result = context.call_conv.call_function(inside, code, types.int64, integers, plain.args)
+        inside.ret(result)
+        return builder.ptrtoint(plain, number)
 
     return types.int64(function), generate
 
@@ -150,10 +134,12 @@ def call_block(_typing: Any, enter: Any, chip: Any, block: Any) -> Any:
 def load(chip: int, address: int, cycle: int, here: int, _unused: int) -> int:
     """Read an I/O register for the instruction at ``here`` that ends at ``cycle``."""
     c = _chip_at(chip)
-    n = c.native
-    tape = _tape_at(n[Slot.TAPE], n[Slot.TAPE_ROWS])
-    value = read_data(c, tape, address, cycle - 1, here)
-    n[Slot.LIMIT] = min(horizon(c, n[Slot.I], cycle - 1, n[Slot.STOP]), n[Slot.CEILING])
+    n = c.cpu
+    event = c.next_event
+    value = read_data(c, _tape_at(n[Slot.TAPE], n[Slot.TAPE_ROWS]), address, cycle - 1, here)
+    if event < cycle or c.next_event < event or c.fault:  # otherwise the limit is what it was
+        n[Slot.LIMIT] = min(horizon(c, n[Slot.I], cycle - 1, n[Slot.STOP]), n[Slot.CEILING])
+    _end_probe_if_hopeless(c)
     return value
 
 
@@ -161,7 +147,7 @@ def load(chip: int, address: int, cycle: int, here: int, _unused: int) -> int:
 def store(chip: int, address: int, cycle: int, here: int, value: int) -> int:
     """Write an I/O register at ``cycle``; return the cycle at which the next instruction starts."""
     c = _chip_at(chip)
-    tape = _tape_at(c.native[Slot.TAPE], c.native[Slot.TAPE_ROWS])
+    tape = _tape_at(c.cpu[Slot.TAPE], c.cpu[Slot.TAPE_ROWS])
     write_data(c, tape, address, value, cycle, here)
     return _finish_store(c, cycle)
 
@@ -170,7 +156,7 @@ def store(chip: int, address: int, cycle: int, here: int, value: int) -> int:
 def set_or_clear(chip: int, address: int, cycle: int, here: int, mask: int) -> int:
     """Do SBI, or CBI if ``mask`` has bit 8 set; return when the next instruction starts."""
     c = _chip_at(chip)
-    tape = _tape_at(c.native[Slot.TAPE], c.native[Slot.TAPE_ROWS])
+    tape = _tape_at(c.cpu[Slot.TAPE], c.cpu[Slot.TAPE_ROWS])
     change_bit(c, tape, address, mask & 0xFF, mask < 0x100, cycle, here)
     return _finish_store(c, cycle)
 
@@ -179,7 +165,7 @@ def set_or_clear(chip: int, address: int, cycle: int, here: int, mask: int) -> i
 def let_interrupt(chip: int, _address: int, cycle: int, _here: int, _unused: int) -> int:
     """Set I, for SEI or OUT SREG that ends at ``cycle``: one more instruction runs first."""
     c = _chip_at(chip)
-    n = c.native
+    n = c.cpu
     n[Slot.I] = 1
     c.held_until = max(c.held_until, cycle + 1)
     n[Slot.LIMIT] = min(horizon(c, 1, cycle, n[Slot.STOP]), n[Slot.CEILING])
@@ -187,19 +173,26 @@ def let_interrupt(chip: int, _address: int, cycle: int, _here: int, _unused: int
 
 
 @kernel
+def _end_probe_if_hopeless(c: ChipRow) -> None:
+    """Go back to the core if a loop under probe has touched what is not only a byte."""
+    if c.cpu[Slot.NOTING] and c.io_touched & Touch.VOLATILE:
+        c.cpu[Slot.LIMIT] = -1
+
+
+@kernel
 def _finish_store(c: ChipRow, cycle: int) -> int:
-    n = c.native
+    n = c.cpu
     n[Slot.LIMIT] = after_store(c, n[Slot.I], cycle, n[Slot.LIMIT], n[Slot.STOP], n[Slot.CEILING])
+    _end_probe_if_hopeless(c)
     cycle += c.stall
     c.stall = 0
     return cycle
 
 
 @kernel
-def prepare(c: ChipRow, flash: NDArray[np.uint16], tape: NDArray[np.int64], stop: int) -> None:
+def prepare(c: ChipRow, flash: NDArray[np.uint16], tape: NDArray[np.int64]) -> None:
     """Fill in what stays the same while the core runs."""
-    n = c.native
-    n[Slot.STOP] = stop
+    n = c.cpu
     n[Slot.FLASH] = address_of_array(flash)
     n[Slot.TAPE] = address_of_array(tape)
     n[Slot.TAPE_ROWS] = tape.shape[0]

@@ -23,7 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from avrswarm.chip import sleep
-from avrswarm.chip.core import Stop, run
+from avrswarm.chip.agenda import update_next_event
+from avrswarm.chip.core import run
+from avrswarm.chip.cpu import Stop
 from avrswarm.chip.interrupts import INTERRUPT_ENTRY_CYCLES
 from avrswarm.chip.registers import SPH, SPL
 from avrswarm.chip.schedule import cycle_at, handle_due, rewind_tape
@@ -374,6 +376,7 @@ def _let_events_happen(ledger: Ledger, c: ChipRow, tape: NDArray[np.int64], end:
         before = c.requests
         handle_due(c, tape, now)
         _raise(ledger, c.requests & ~before, now)
+    update_next_event(c)
 
 
 @kernel
@@ -488,7 +491,7 @@ def _observe_step(
     code: NDArray[np.uint32],
     blocks: NDArray[np.int64],
     tape: NDArray[np.int64],
-    scratch: NDArray[np.uint8],
+    scratch: NDArray[np.int64],
     stop: int,
     ledger: Ledger,
 ) -> int:
@@ -559,7 +562,7 @@ def observe(
     code: NDArray[np.uint32],
     blocks: NDArray[np.int64],
     tape: NDArray[np.int64],
-    scratch: NDArray[np.uint8],
+    scratch: NDArray[np.int64],
     stop: int,
     ledger: Ledger,
 ) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from avrswarm.chip import idle
+from avrswarm.chip.agenda import update_next_event
 from avrswarm.chip.peripherals import (
     adc,
     clock,
@@ -30,7 +31,6 @@ from avrswarm.chip.registers import (
     UCSR0A,
     UCSR0C,
 )
-from avrswarm.chip.schedule import update_next_event
 from avrswarm.chip.state import (
     HELD_IN_RESET,
     NEVER,
@@ -104,6 +104,7 @@ def reset(c: ChipRow) -> None:
     c.pcint_flags = 0
     c.delayed_count = 0
     c.next[:] = NEVER
+    c.next_rare = NEVER
     for timer in range(3):
         _reset_timer(c, timer, edge)
     for prescaler in range(2):
@@ -112,10 +113,13 @@ def reset(c: ChipRow) -> None:
     timer0.configure(c, edge)
     timer1.configure(c, edge)
     timer2.configure(c, edge)
+    c.outputs_watched = 0
     c.adc_stopped = RUNNING
     c.adc_busy = 0
     c.adc_first = 0
     c.adc_result = 0
+    c.adc_caught = -1
+    c.adc_caught_mux = c.adc_caught_number = 0
     c.adc_locked = 0
     c.adc_flag = 0
     c.comparator_flag = 0
@@ -149,7 +153,7 @@ def _reset_timer(c: ChipRow, timer: int, edge: int) -> None:
     t.down = 0
     t.blocked = 0
     t.maximum = 0xFFFF if timer == 1 else 0xFF
-    t.divisor = 0
+    timer_unit.set_divisor(t, 0)
     t.prescaler = 1 if timer == 2 else 0
     t.temp = 0
     t.capture = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from avrswarm.chip.agenda import plan, update_next_event
 from avrswarm.chip.peripherals import (
     adc,
     analog_comparator,
@@ -21,17 +22,6 @@ from avrswarm.chip.peripherals import (
 from avrswarm.chip.peripherals.gpio import Action
 from avrswarm.chip.state import IDLE_SLEEP, NEVER, ChipRow, Source, Tape, Touch
 from avrswarm.jit import kernel
-
-
-@kernel
-def update_next_event(c: ChipRow) -> None:
-    """Recompute ``next_event`` after peripherals changed their entries."""
-    # Written out: a loop is turned into slow vector gathers, and this runs at every I/O access.
-    n = c.next
-    first = min(min(n[0], n[1]), min(n[2], n[3]))
-    second = min(min(n[4], n[5]), min(n[6], n[7]))
-    third = min(min(n[8], n[9]), min(n[10], n[11]))
-    c.next_event = min(min(first, second), min(third, n[12]))
 
 
 @kernel
@@ -54,7 +44,7 @@ def _find_next_stimulus(c: ChipRow, tape: NDArray[np.int64]) -> None:
         when = tape[c.tape_next, 0]
         if c.tape_in_time:
             when = cycle_at(c, when) + analog_comparator.ACO_SYNC_CYCLES
-    c.next[Source.TAPE] = when
+    plan(c, Source.TAPE, when)
 
 
 @kernel

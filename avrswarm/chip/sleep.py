@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from avrswarm.chip.agenda import update_next_event
 from avrswarm.chip.peripherals import (
     adc,
     analog_comparator,
@@ -13,7 +14,6 @@ from avrswarm.chip.peripherals import (
     usart,
 )
 from avrswarm.chip.registers import ADCSRA, EIMSK, SMCR
-from avrswarm.chip.schedule import update_next_event
 from avrswarm.chip.state import NEVER, RUNNING, ChipRow, Source
 from avrswarm.chip.vectors import Vector
 from avrswarm.jit import kernel
@@ -68,7 +68,6 @@ def fall_asleep(c: ChipRow, edge: int) -> None:
         twi.stop_clock(c, edge)
         if mode != ADC_NOISE_REDUCTION:
             adc.stop_clock(c, edge)
-    update_next_event(c)
 
 
 @kernel
@@ -83,7 +82,6 @@ def wake(c: ChipRow, boundary: int) -> int:
         clock.end_of_freeze(c, c.asleep_since, resumed)
         gpio.clock_returns(c, resumed)
         analog_comparator.update(c, resumed)
-        update_next_event(c)
     return resumed + WAKE_HALT_CYCLES
 
 
@@ -92,4 +90,5 @@ def can_ever_wake(c: ChipRow, interrupts_on: bool) -> bool:
     """Tell whether anything known can end this sleep: an enabled interrupt or the watchdog."""
     if c.next[Source.WATCHDOG] != NEVER:
         return True
+    update_next_event(c)
     return interrupts_on and (c.next_event != NEVER or int(c.memory[EIMSK]) != 0)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import types
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Annotated, Any, Protocol, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, Protocol, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,11 @@ UNDO_SIZE = 4
 DELAYED_SIZE = 26
 """Edges on their way at once: 9 of PCINT (3 ports, 3 cycles), 4 of INT0/1, 6 of T0/T1, 3 of the
 capture unit, 1 of RXD, 2 of the comparator."""
-LOOP_BYTES = 56
-LOOP_WRITES = 40
+DATA_WORDS = DATA_SIZE // 8
+TOUCHED_WORDS = 9
+LOOP_PUSHES = 48
+STACK_WORDS = 12
+IMAGE_WORDS = 12
 
 RUNNING = -1
 """In place of the cycle at which the clock of a block stopped."""
@@ -42,7 +45,7 @@ above which the ADC's clock does too."""
 HELD_IN_RESET = 9
 """``ChipRow.asleep`` from a reset to the first instruction after it: no clock runs."""
 
-NATIVE_SIZE = 21
+CPU_SIZE = 27
 
 TIME_UNITS_PER_SECOND = 10**14
 """World time is an integer count of 10 femtoseconds: 25 hours fit; 8 MHz is 12 500 000 units."""
@@ -57,7 +60,7 @@ class Source(IntEnum):
     TIMER1 = 3
     TIMER2 = 4
     ADC = 5
-    EEPROM = 6
+    EEPROM = 6  # from here on those that act rarely
     FLASH = 7
     WATCHDOG = 8
     USART_TX = 9
@@ -76,11 +79,12 @@ class Tape(IntEnum):
 
 
 class Touch(IntEnum):
-    """How a loop under probe depends on the I/O space (bits of ``ChipRow.io_touched``)."""
+    """What a loop under probe depends on but bytes that stay (bits of ``ChipRow.io_touched``)."""
 
     STABLE_READ = 1  # read something that only an event can change
     VOLATILE = 2  # read something that changes with time, or wrote something
     EVENT = 4  # something happened meanwhile
+    FRAME = 8  # the stack was used in other ways than by pushes, pops, calls and returns
 
 
 class Log(IntEnum):
@@ -103,6 +107,34 @@ class Numbers(Protocol):
     def __len__(self) -> int: ...
 
 
+ANYWHERE = 0xFFFF
+"""In place of the address of a byte: in SRAM, but nobody knows where."""
+
+
+def word_of(address: int) -> int:
+    """Return the number of the word in ``ChipRow.bytes_read`` that stands for a byte.
+
+    Bytes of SRAM that are 256 apart share a bit, I/O registers have one each, and ``ANYWHERE`` has
+    a word.
+    """
+    if address == ANYWHERE:
+        return TOUCHED_WORDS - 1
+    return address >> 6 & 3 | (4 if address < SRAM_START else 0)
+
+
+def bit_of(address: int) -> int:
+    """Return the bit of that word, as a signed number."""
+    if address & 63 == 63:
+        return -1 << 63
+    return 1 << (address & 63)
+
+
+class Overlay(NamedTuple):
+    """Marks a field that is another view of the memory of one before it."""
+
+    of: str
+
+
 class TimerRow:
     """One timer/counter. Counting is closed-form: ``count`` is the value at cycle ``at``."""
 
@@ -112,6 +144,7 @@ class TimerRow:
     blocked: int  # a TCNT write blocks compare matches at the next tick (DS 15.5.2)
     maximum: int  # 0xFF or 0xFFFF
     divisor: int  # CPU cycles per tick; 0 = stopped; -1, -2 = falling, rising edges of Tn
+    shift: int  # log2 of a divisor above 0
     prescaler: int  # index of the prescaler it counts from
     waveform: int  # a Waveform
     top_source: int  # a TopSource
@@ -135,7 +168,8 @@ class ChipRow:
     cycle: int  # start of the next instruction
     pc: int  # word address
     sreg: int
-    next_event: int  # min(next)
+    next_event: int  # no event is earlier: see chip.agenda
+    next_rare: int  # the earliest of the sources from EEPROM on
     requests: int  # bit n: vector n is requested (flag and enable), as of the last update
     sampled: int  # requests seen in the last cycle of an instruction, before its own write landed
     sampled_at: int  # the boundary that `sampled` is for
@@ -173,6 +207,7 @@ class ChipRow:
     tape_next: int  # index of the next tape row
     tape_in_time: int  # 1: tape rows carry world time, 0: chip cycles
     analog_pin: int  # pins of port D that must be high for PULSE rows to reach the chip; 0 = always
+    outputs_watched: int  # 1: edges of a timer's pin are events
     next: Annotated[Numbers, (13,)]
 
     # --- clock and sleep --------------------------------------------------------------------------
@@ -214,8 +249,11 @@ class ChipRow:
     adc_sample: int
     adc_done: int
     adc_mux: int  # ADMUX as locked at the start of the conversion
-    adc_value: int  # what the sample-and-hold caught, already converted
-    adc_result: int
+    adc_value: int  # microvolts that the sample-and-hold caught; -1 = not yet
+    adc_result: int  # unless adc_caught is newer
+    adc_caught: int  # microvolts of the last conversion that ended; -1 = is in adc_result
+    adc_caught_mux: int
+    adc_caught_number: int  # which conversion that was
     adc_locked: int  # ADCL was read, ADCH not yet
     adc_flag: int  # ADIF
     adc_conversions: int
@@ -298,51 +336,74 @@ class ChipRow:
 
     # --- memory -----------------------------------------------------------------------------------
     memory: Annotated[NDArray[np.uint8], (DATA_SIZE,)]  # registers, I/O space and SRAM
+    words: Annotated[Numbers, Overlay("memory"), (DATA_WORDS,)]  # the same, eight bytes each
 
     # --- what can be put back without a copy ------------------------------------------------------
-    # `log` and `reports` are valid up to their counts, `native` only while translated code runs,
+    # `log` and `reports` are valid up to their counts, `cpu` only while it runs,
     # `eeprom` has its undo list, the page buffer changes only in chips with a private image, and
     # what is known about loops can be found out again.
     eeprom: Annotated[NDArray[np.uint8], (EEPROM_SIZE,)]
     report_cycle: Annotated[Numbers, (REPORT_SIZE,)]
     reports: Annotated[NDArray[np.int32], (REPORT_SIZE, 3)]  # kind, pc, address
     log: Annotated[Numbers, (LOG_SIZE,)]
-    native: Annotated[Numbers, (NATIVE_SIZE,)]  # where translated code stands: see chip.native
+    cpu: Annotated[Numbers, (CPU_SIZE,)]  # where it stands while it runs: see chip.cpu
     page_loaded: Annotated[NDArray[np.uint8], (PAGE_WORDS,)]  # 1: that word was filled
     page_buffer: Annotated[NDArray[np.uint16], (PAGE_WORDS,)]
+    # Which bytes are touched: see ``word_of``. Written are noted all the time, but by the stack.
+    bytes_read: Annotated[Numbers, (TOUCHED_WORDS,)]
+    bytes_written: Annotated[Numbers, (TOUCHED_WORDS,)]
+    pushes: Annotated[Numbers, (LOOP_PUSHES + 1,)]  # offset << 24 | address << 8 | value
     loop_serial: int  # counts loops; the last one is described here
-    loop_count: int  # bytes that it touches; -1 = too many to remember
-    loop_writes: int  # what it writes to its stack in one round
+    loop_touched: Annotated[Numbers, (TOUCHED_WORDS,)]
+    loop_stack: int  # stack pointer where it begins
+    loop_pushes: int  # those in `pushes` of bytes that it pushes with different values
+    image_words: int  # words with bytes that it always pushes with the same value; -1 = too many
+    image_word: Annotated[Numbers, (IMAGE_WORDS,)]  # address / 8
+    image_mask: Annotated[Numbers, (IMAGE_WORDS,)]
+    image_value: Annotated[Numbers, (IMAGE_WORDS,)]
     suspended_at: int  # where it was interrupted
     suspended_pc: int
     suspended_sp: int
     suspended_sreg: int
-    loop_address: Annotated[NDArray[np.int16], (LOOP_BYTES,)]
-    write_address: Annotated[NDArray[np.int16], (LOOP_WRITES,)]
-    write_offset: Annotated[NDArray[np.int16], (LOOP_WRITES,)]  # cycles after its begin
-    write_value: Annotated[NDArray[np.uint8], (LOOP_WRITES,)]
-    loop_value: Annotated[NDArray[np.uint8], (LOOP_BYTES,)]  # as they were when interrupted
-    suspended_registers: Annotated[NDArray[np.uint8], (32,)]
+    suspended_registers: Annotated[Numbers, (4,)]
+    suspended_stack: Annotated[Numbers, (STACK_WORDS,)]  # from the stack pointer on
 
 
 def record_dtype(row: type) -> np.dtype[Any]:
     """Build the numpy record layout from a row class's annotations."""
     fields: list[tuple[Any, ...]] = []
+    overlays: list[tuple[str, str, Any]] = []
     for name, hint in get_type_hints(row, include_extras=True).items():
         if hint is int or hint is float:
             fields.append((name, np.int64 if hint is int else np.float64))
             continue
         array, *rest = get_args(hint)
         shape = rest[-1]
-        if len(rest) == 2:
+        if len(rest) == 1:
+            fields.append((name, _element_type(array), shape))
+        elif isinstance(rest[0], Overlay):
+            overlays.append((name, rest[0].of, np.dtype((_element_type(array), shape))))
+        else:
             fields.append((name, record_dtype(rest[0]), shape))
-            continue
-        element = _element_type(array)
-        fields.append((name, element, shape))
     layout = np.dtype(fields, align=True)
     # Padding is not copied reliably and would make equal chips look different in a digest.
     assert layout.itemsize == np.dtype(fields).itemsize, f"{row.__name__} has padding"
-    return layout
+    return _with_overlays(layout, overlays) if overlays else layout
+
+
+def _with_overlays(layout: np.dtype[Any], overlays: list[tuple[str, str, Any]]) -> np.dtype[Any]:
+    known: Any = dict(layout.fields or {})
+    for name, of, kind in overlays:
+        assert known[of][0].itemsize == kind.itemsize, f"{name} does not fit {of}"
+        known[name] = (kind, known[of][1])
+    return np.dtype(
+        {
+            "names": list(known),
+            "formats": [kind for kind, _ in known.values()],
+            "offsets": [offset for _, offset in known.values()],
+            "itemsize": layout.itemsize,
+        }
+    )
 
 
 def _element_type(array: Any) -> Any:

@@ -1,22 +1,29 @@
-"""LLVM IR for translated code: one function per entry, a tree of instructions each.
+"""LLVM IR for translated code: one function per entry, and one per instruction.
 
-A function begins where control may come from several places and goes on until it comes to another
-such place, which it jumps to (``musttail``). Between the two, AVR registers and flags are values,
-not memory: a flag that is computed and not used costs nothing. Wherever a function may leave, they
-are put back first.
+The function of an *entry* begins where control may come from several places and goes on until it
+comes to another such place, which it jumps to (``musttail``). Between the two, AVR registers and
+flags are values, not memory: a flag that is computed and not used costs nothing. Wherever a
+function may leave, they are put back first. In front of each stretch without branches the cycle
+count is compared with the limit: it runs only if its last instruction may start.
 
-In front of each stretch without branches the cycle count is compared with the limit: code runs only
-if its last instruction may start, otherwise the core runs it step by step. I/O registers are read
-and written through the core's own functions.
+Otherwise *steps* run, functions of single instructions, up to exactly the limit. The core begins
+with a step where it cannot begin with an entry: in the middle of a stretch, to which an interrupt
+has come and gone. Steps also do what it takes to prove a loop (``avrswarm.chip.idle``): they note
+which bytes are read, written and pushed. Entries note only what is written, for interrupts that
+come to a proven loop.
+
+I/O registers are read and written through the core's own functions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from avrswarm.chip.bus import DYNAMIC, EXISTS
-from avrswarm.chip.native import Slot
+from avrswarm.chip.cpu import Slot
+from avrswarm.chip.idle import DEEPEST_STACK
+from avrswarm.chip.native import STEPS
 from avrswarm.chip.registers import (
     DDRB,
     DDRC,
@@ -24,6 +31,9 @@ from avrswarm.chip.registers import (
     GPIOR0,
     GPIOR1,
     GPIOR2,
+    PINB,
+    PINC,
+    PIND,
     PORTB,
     PORTC,
     PORTD,
@@ -31,7 +41,17 @@ from avrswarm.chip.registers import (
     SPL,
     SREG,
 )
-from avrswarm.chip.state import CHIP_DTYPE, DATA_SIZE, NEVER, SRAM_START
+from avrswarm.chip.state import (
+    ANYWHERE,
+    CHIP_DTYPE,
+    DATA_SIZE,
+    LOOP_PUSHES,
+    NEVER,
+    SRAM_START,
+    Touch,
+    bit_of,
+    word_of,
+)
 from avrswarm.engine.flow import Flow, Instruction
 from avrswarm.isa.decode import PC_MASK
 from avrswarm.isa.table import TABLE, Op
@@ -57,10 +77,15 @@ def _offset(field_name: str) -> int:
     return int(CHIP_DTYPE.fields[field_name][1])  # type: ignore[index]
 
 
-NATIVE = _offset("native")
+CPU = _offset("cpu")
 MEMORY = _offset("memory")
 SPM_WINDOW = _offset("spm_window")
 RWW_BUSY = _offset("rww_busy")
+HELD_UNTIL = _offset("held_until")
+READ = _offset("bytes_read")
+WRITTEN = _offset("bytes_written")
+PUSHES = _offset("pushes")
+IO_TOUCHED = _offset("io_touched")
 
 
 class Writer:
@@ -134,8 +159,8 @@ class Writer:
         return self.value(f"getelementptr i8, ptr {base}, i64 {offset}")
 
     def slot(self, slot: Slot) -> Value:
-        """Write the address of a slot of ``ChipRow.native``."""
-        return self.at("%chip", NATIVE + 8 * slot)
+        """Write the address of a slot of ``ChipRow.cpu``."""
+        return self.at("%chip", CPU + 8 * slot)
 
     def load_slot(self, slot: Slot) -> Value:
         """Write a load from a slot: 64 bits."""
@@ -189,15 +214,12 @@ class Function:
         self.entry = entry
         self.w = Writer()
         self.budget = LONGEST_TREE
-        self.calls_core = False
 
     def write(self) -> list[str]:
         """Return the function's lines."""
         self._stretch(self.entry, State())
-        head = [f"define internal preserve_nonecc void @b{self.entry:04x}({ARGUMENTS}) {{"]
-        if self.calls_core:
-            head.append("%result = alloca i64")  # in front, so that loops do not grow the stack
-        return [*head, *self.w.lines, "}"]
+        head = f"define internal preserve_nonecc void {_entry(self.entry)}({ARGUMENTS}) noinline {{"
+        return [head, *self.w.lines, "}"]
 
     # ---- control flow ----------------------------------------------------------------------------
 
@@ -209,18 +231,22 @@ class Function:
             self._stretch(target, state)
 
     def _jump(self, target: int, state: State) -> None:
-        if target not in self.flow.entries:
+        if self.flow.instructions[target].is_left_to_the_core:
             self._leave(target, state)
-            return
+        else:
+            self._call(_entry(target) if target in self.flow.entries else _step(target), state)
+
+    def _call(self, function: Value, state: State) -> None:
+        """Write a jump to a function."""
         self._put_back(state)
         cycle, sp = self._cycle(state), self._sp(state)
         self.w.put(
-            f"musttail call preserve_nonecc void @b{target:04x}(ptr %chip, ptr %regs, ptr %sram,"
+            f"musttail call preserve_nonecc void {function}(ptr %chip, ptr %regs, ptr %sram,"
             f" i64 {cycle}, i64 {sp})"
         )
         self.w.put("ret void")
 
-    def _leave(self, address: int, state: State) -> None:
+    def _leave(self, address: Value | int, state: State) -> None:
         """Write a return to the core, in front of the instruction at ``address``."""
         self._put_back(state)
         self.w.store_slot(Slot.PC, address)
@@ -228,7 +254,7 @@ class Function:
         self.w.store_slot(Slot.SP, self._sp(state))
         self.w.put("ret void")
 
-    def _leave_unless(self, condition: Value, address: int, state: State) -> None:
+    def _leave_unless(self, condition: Value, address: Value | int, state: State) -> None:
         """Write a return to the core that is taken if ``condition`` does not hold."""
         on, off = self.w.name("on"), self.w.name("off")
         self.w.put(f"br i1 {condition}, label %{on}, label %{off}, !prof !0")
@@ -240,30 +266,22 @@ class Function:
         """Write a jump to a word address that is only known when it runs (64 bits)."""
         w = self.w
         self._put_back(state)
-        cycle, sp = self._cycle(state), self._sp(state)
-        place = w.value(f"getelementptr [16385 x ptr], ptr @blocks, i64 0, i64 {target}")
+        place = w.value(f"getelementptr ptr, ptr @blocks, i64 {self._place_in_table(target)}")
         block = w.value(f"load ptr, ptr {place}")
         known = w.value(f"icmp ne ptr {block}, null")
-        on, off = w.name("on"), w.name("off")
-        w.put(f"br i1 {known}, label %{on}, label %{off}, !prof !0")
-        w.label(off)
-        w.store_slot(Slot.PC, target)
-        w.store_slot(Slot.CYCLE, cycle)
-        w.store_slot(Slot.SP, sp)
-        w.put("ret void")
-        w.label(on)
-        w.put(
-            f"musttail call preserve_nonecc void {block}(ptr %chip, ptr %regs, ptr %sram,"
-            f" i64 {cycle}, i64 {sp})"
-        )
-        w.put("ret void")
+        self._leave_unless(known, target, state)
+        self._call(block, state)
+
+    def _place_in_table(self, target: Value) -> Value:
+        return target
 
     def _stretch(self, address: int, state: State) -> None:
         """Write instructions from ``address`` on, up to the next that may go two ways."""
         stretch = self._straight(address)
         if stretch:
-            before_last = sum(CYCLES[found.op] for found in stretch[:-1])
-            self._check_limit(address, state, before_last)
+            self._check_limit(stretch, state)
+        for word, mask in _bits(_bytes_touched(found)[1] for found in stretch).items():
+            self._mark(WRITTEN + 8 * word, mask)
         for found in stretch:
             self.budget -= 1
             if self._write(found, state):
@@ -286,10 +304,27 @@ class Function:
             found = self.flow.instructions[found.after]
         return stretch
 
-    def _check_limit(self, address: int, state: State, cycles: int) -> None:
-        limit = self.w.load_slot(Slot.LIMIT)
-        last = self.w.value(f"add i64 {state.cycle}, {state.elapsed + cycles}")
-        self._leave_unless(self.w.test("sle", last, limit, 64), address, state)
+    def _check_limit(self, stretch: list[Instruction], state: State) -> None:
+        """Write a test whether a stretch may run to its end; if not, single steps do."""
+        w = self.w
+        before_last = sum(CYCLES[found.op] for found in stretch[:-1])
+        last = w.value(f"add i64 {state.cycle}, {state.elapsed + before_last}")
+        fits = w.test("sle", last, w.load_slot(Slot.LIMIT), 64)
+        if len(stretch) == 1:
+            self._leave_unless(fits, stretch[0].address, state)
+            return
+        on, off = w.name("on"), w.name("off")
+        w.put(f"br i1 {fits}, label %{on}, label %{off}, !prof !0")
+        w.label(off)
+        self._call(_step(stretch[0].address), state.copy())
+        w.label(on)
+
+    def _mark(self, field_offset: Value | int, mask: Value | int) -> None:
+        """Write a note that bytes have been touched."""
+        w = self.w
+        place = w.at("%chip", field_offset)
+        known = w.value(f"load i64, ptr {place}")
+        w.put(f"store i64 {w.value(f'or i64 {known}, {mask}')}, ptr {place}")
 
     # ---- state -----------------------------------------------------------------------------------
 
@@ -469,14 +504,27 @@ class Function:
             address = w.conj(w.add(base, found.b), 0xFFFF)
         before.registers = dict(state.registers)  # the same, and perhaps loaded by now
         self._leave_unless(self._in_sram(address), found.address, before)
-        place = w.at("%sram", w.widen(address))
+        address = w.widen(address)
+        place = w.at("%sram", address)
         if found.op.name.startswith("L"):
+            self._note_read(address)
             self._move_pointer(state, pointer, base, step)
             self._set(state, found.a, w.load_byte(place))
         else:
-            w.store_byte(place, self._get(state, found.a))
+            value = self._get(state, found.a)
+            self._note_write(address, value)
+            w.store_byte(place, value)
             self._move_pointer(state, pointer, base, step)
         state.elapsed += 2
+
+    def _note_read(self, address: Value | int) -> None:
+        """Write a note that a byte of SRAM is read, but by a pop or a return."""
+
+    def _note_write(self, address: Value | int, value: Value) -> None:
+        """Write a note that a byte of SRAM is written, but by a push or a call."""
+
+    def _note_push(self, address: Value, value: Value) -> None:
+        """Write a note that a byte is pushed."""
 
     def _move_pointer(self, state: State, pointer: int, base: Value, step: int) -> None:
         if step:
@@ -501,14 +549,18 @@ class Function:
     def _push_word(self, found: Instruction, state: State, before: State, word: int) -> None:
         w = self.w
         sp = self._check_stack(found, state, before, 2)
-        w.store_byte(w.at("%sram", sp), str(word & 0xFF))
         below = w.value(f"add i64 {sp}, -1")
+        self._note_push(sp, str(word & 0xFF))
+        self._note_push(below, str(word >> 8))
+        w.store_byte(w.at("%sram", sp), str(word & 0xFF))
         w.store_byte(w.at("%sram", below), str(word >> 8))
         state.moved -= 2
 
     def _write_push(self, found: Instruction, state: State, before: State) -> None:
         sp = self._check_stack(found, state, before, 1)
-        self.w.store_byte(self.w.at("%sram", sp), self._get(state, found.a))
+        value = self._get(state, found.a)
+        self._note_push(sp, value)
+        self.w.store_byte(self.w.at("%sram", sp), value)
         state.moved -= 1
 
     def _write_pop(self, found: Instruction, state: State, before: State) -> None:
@@ -541,31 +593,46 @@ class Function:
         target = self.w.conj(self._get_pair(state, 30), PC_MASK)
         self._jump_to_pointer(self.w.widen(target), state)
 
-    def _write_ret(self, found: Instruction, state: State, before: State) -> None:
+    def _pop_word(self, found: Instruction, state: State, before: State) -> Value:
+        """Write what RET and RETI have in common; return the word address (64 bits)."""
         w = self.w
         sp = self._check_stack(found, state, before, -2)
         high = w.load_byte(w.at("%sram", w.value(f"add i64 {sp}, 1")))
         low = w.load_byte(w.at("%sram", w.value(f"add i64 {sp}, 2")))
-        target = w.conj(w.disj(w.left(high, 8), low), PC_MASK)
         state.moved += 2
         state.elapsed += CYCLES[found.op]
-        self._jump_to_pointer(w.widen(target), state)
+        return w.widen(w.conj(w.disj(w.left(high, 8), low), PC_MASK))
+
+    def _write_ret(self, found: Instruction, state: State, before: State) -> None:
+        self._jump_to_pointer(self._pop_word(found, state, before), state)
+
+    def _write_reti(self, found: Instruction, state: State, before: State) -> None:
+        """Write RETI, behind which the core looks whether a loop goes on."""
+        w = self.w
+        target = self._pop_word(found, state, before)
+        self._put_back(state)
+        cycle = self._cycle(state)
+        place = w.at("%chip", HELD_UNTIL)  # one instruction runs before the next interrupt
+        held, after = w.value(f"load i64, ptr {place}"), w.value(f"add i64 {cycle}, 1")
+        later = w.value(f"call i64 @llvm.smax.i64(i64 {held}, i64 {after})")
+        w.put(f"store i64 {later}, ptr {place}")
+        w.store_slot(Slot.I, 1)
+        w.store_slot(Slot.LIMIT, -1)
+        self._leave(target, state)
 
     # ---- the I/O space ---------------------------------------------------------------------------
 
     def _call_core(
         self, slot: Slot, found: Instruction, address: int, state: State, value: Value | int
     ) -> Value:
-        """Write a call of one of the core's functions, in numba's convention."""
+        """Write a call of one of the core's functions."""
         w = self.w
         function = w.value(f"inttoptr i64 {w.load_slot(slot)} to ptr")
         chip = w.value("ptrtoint ptr %chip to i64")
-        self.calls_core = True
-        w.put(
-            f"call i32 {function}(ptr %result, ptr null, i64 {chip}, i64 {address},"
-            f" i64 {self._cycle(state)}, i64 {found.address}, i64 {value})"
+        return w.value(
+            f"call i64 {function}(i64 {chip}, i64 {address}, i64 {self._cycle(state)},"
+            f" i64 {found.address}, i64 {value})"
         )
-        return w.value("load i64, ptr %result")
 
     def _read_io(self, found: Instruction, address: int, state: State) -> Value:
         """Write a read of an I/O register that ends at the state's cycle; 32 bits."""
@@ -695,6 +762,7 @@ class Function:
 
     def _write_out_sp(self, found: Instruction, state: State, _before: State) -> None:
         w = self.w
+        self._mark(IO_TOUCHED, int(Touch.FRAME))
         sp = w.narrow(self._sp(state))
         value = self._get(state, found.a)
         if found.op == Op.OUT_SPL:
@@ -852,13 +920,16 @@ class Function:
 
     def _write_lds(self, found: Instruction, state: State, before: State) -> None:
         if SRAM_START <= found.b < DATA_SIZE:
+            self._note_read(found.b)
             self._set(state, found.a, self.w.load_byte(self.w.at("%sram", found.b)))
         else:
             self._leave_unless("false", found.address, before)
 
     def _write_sts(self, found: Instruction, state: State, before: State) -> None:
         if SRAM_START <= found.b < DATA_SIZE:
-            self.w.store_byte(self.w.at("%sram", found.b), self._get(state, found.a))
+            value = self._get(state, found.a)
+            self._note_write(found.b, value)
+            self.w.store_byte(self.w.at("%sram", found.b), value)
         else:
             self._leave_unless("false", found.address, before)
 
@@ -957,6 +1028,7 @@ WRITE_JUMP: dict[Op, _Rule] = {
     Op.ICALL: Function._write_icall,
     Op.IJMP: Function._write_ijmp,
     Op.RET: Function._write_ret,
+    Op.RETI: Function._write_reti,
 }
 
 WRITE: dict[Op, _Rule] = {
@@ -1025,11 +1097,51 @@ CYCLES = {op: _cycles_of(op) for op in Op}
 """Cycles of each instruction, for branches and skips those of going straight on."""
 
 
+def _entry(address: int) -> str:
+    """Return the name of the function of an entry."""
+    return f"@b{address:04x}"
+
+
+def _step(address: int) -> str:
+    """Return the name of the function of a single instruction."""
+    return f"@i{address:04x}"
+
+
+def _bits(addresses: Iterable[int | None]) -> dict[int, int]:
+    """Return the words of ``bytes_read`` or ``bytes_written`` that stand for these addresses."""
+    words: dict[int, int] = {}
+    for address in addresses:
+        if address is not None:
+            words[word_of(address)] = words.get(word_of(address), 0) | bit_of(address)
+    return words
+
+
+def _bytes_touched(found: Instruction) -> tuple[int | None, int | None]:
+    """Return the address that an instruction is known to read, and the one that it writes.
+
+    ANYWHERE: through a pointer. I/O registers that do more than keep a byte do not count.
+    """
+    if found.op in WRITE_POINTER:
+        return (ANYWHERE, None) if found.op.name.startswith("L") else (None, ANYWHERE)
+    if found.op in (Op.LDS, Op.STS) and SRAM_START <= found.b < DATA_SIZE:
+        return (found.b, None) if found.op == Op.LDS else (None, found.b)
+    if not _reaches_io(found):
+        return None, None
+    address = found.b & 0x7FFF if found.is_skip else found.b
+    writes = not found.is_skip and found.op not in (Op.IN, Op.LDS)
+    if writes and address in (PINB, PINC, PIND):
+        address += PORTB - PINB  # writing ones there toggles the port
+    if not EXISTS[address] or DYNAMIC[address]:
+        return None, None
+    reads = not writes or found.op in (Op.SBI, Op.CBI) or address in PORTS
+    return address if reads else None, address if writes else None
+
+
 def _reaches_io(found: Instruction) -> bool:
     """Tell whether an instruction reads or writes a known I/O register."""
     if found.op in (Op.LDS, Op.STS):
         return 0x20 <= found.b < SRAM_START and found.b not in (SPL, SPH, SREG)
-    return found.op in WRITE_IO
+    return found.op in WRITE_IO or found.op in (Op.SBIC, Op.SBIS)
 
 
 def _calls_core(found: Instruction) -> bool:
@@ -1044,20 +1156,144 @@ def _calls_core(found: Instruction) -> bool:
     return found.op not in (Op.IN, Op.LDS) or not EXISTS[found.b] or bool(DYNAMIC[found.b])
 
 
+class Step(Function):
+    """Writes the function of a single instruction.
+
+    It leaves where the core wants a probe to end, and keeps the book that a probe needs.
+    """
+
+    def write(self) -> list[str]:
+        """Return the function's lines."""
+        w = self.w
+        found = self.flow.instructions[self.entry]
+        state = State()
+        may_start = w.test("sle", "%cycle", w.load_slot(Slot.LIMIT), 64)
+        elsewhere = w.test("ne", w.load_slot(Slot.TARGET), self.entry, 64)
+        first = w.test("eq", "%cycle", w.load_slot(Slot.START), 64)
+        wanted = w.value(f"or i1 {elsewhere}, {first}")
+        self._leave_unless(w.value(f"and i1 {may_start}, {wanted}"), self.entry, state)
+        for field_offset, address in zip((READ, WRITTEN), _bytes_touched(found), strict=True):
+            if address is not None and address < SRAM_START:
+                self._mark(field_offset + 8 * word_of(address), bit_of(address))
+        if not self._write(found, state):
+            self._go(found.after, state)
+        head = f"define internal preserve_nonecc void {_step(self.entry)}({ARGUMENTS}) noinline {{"
+        return [head, *w.lines, "}"]
+
+    def _go(self, target: int, state: State) -> None:
+        if self.flow.instructions[target].is_left_to_the_core:
+            self._leave(target, state)
+        elif target not in self.flow.entries:
+            self._call(_step(target), state)
+        else:
+            w = self.w
+            self._put_back(state)
+            function = w.value(
+                f"select i1 {self._is_probed()}, ptr {_step(target)}, ptr {_entry(target)}"
+            )
+            self._call(function, state)
+
+    def _flags_of_sum(self, state: State, d: Value, r: Value, total: Value, out: Value) -> None:
+        self._put_back(state)
+        self.w.put(f"call void @flags_of_sum(ptr %chip, i32 {d}, i32 {r}, i32 {total}, i32 {out})")
+
+    def _flags_of_difference(
+        self, state: State, d: Value, r: Value, rest: Value, zero: Flag, out: Value
+    ) -> None:
+        self._put_back(state)
+        zero = self._flag_value(zero)
+        self.w.put(
+            f"call void @flags_of_difference(ptr %chip, i32 {d}, i32 {r}, i32 {rest}, i32 {zero},"
+            f" i32 {out})"
+        )
+
+    def _flags_of_logic(self, state: State, out: Value) -> None:
+        self._put_back(state)
+        self.w.put(f"call void @flags_of_logic(ptr %chip, i32 {out})")
+
+    def _is_probed(self) -> Value:
+        return self.w.test("ne", self.w.load_slot(Slot.NOTING), 0, 64)
+
+    def _place_in_table(self, target: Value) -> Value:
+        step = self.w.value(f"add i64 {target}, {STEPS}")
+        return self.w.value(f"select i1 {self._is_probed()}, i64 {step}, i64 {target}")
+
+    def _mark_byte(self, field_offset: int, address: Value | int) -> None:
+        """Write a note that a byte of SRAM is touched."""
+        w = self.w
+        word = w.value(f"and i64 {w.value(f'lshr i64 {address}, 6')}, 3")
+        place = w.value(f"add i64 {w.value(f'shl i64 {word}, 3')}, {field_offset}")
+        self._mark(place, w.value(f"shl i64 1, {w.value(f'and i64 {address}, 63')}"))
+
+    def _is_on_stack(self, address: Value | int) -> Value:
+        """Write a test whether there is a probe, and a byte is below where its stack began."""
+        depth = self.w.value(f"sub i64 {self.w.load_slot(Slot.STACK)}, {address}")
+        return self.w.test("ult", depth, DEEPEST_STACK, 64)
+
+    def _note_read(self, address: Value | int) -> None:
+        w = self.w
+        self._mark_byte(READ, address)
+        frame = w.value(f"select i1 {self._is_on_stack(address)}, i64 {int(Touch.FRAME)}, i64 0")
+        self._mark(IO_TOUCHED, frame)
+
+    def _note_write(self, address: Value | int, value: Value) -> None:
+        self._mark_byte(WRITTEN, address)
+        self._note_if(self._is_on_stack(address), address, value)
+
+    def _note_push(self, address: Value, value: Value) -> None:
+        self._note_if(self._is_probed(), address, value)
+
+    def _note_if(self, condition: Value, address: Value | int, value: Value) -> None:
+        """Write a note, under a condition, of a byte that is written: when, where, what."""
+        w = self.w
+        note, on = w.name("note"), w.name("on")
+        w.put(f"br i1 {condition}, label %{note}, label %{on}")
+        w.label(note)
+        number = w.load_slot(Slot.PUSHED)
+        place = w.value(f"getelementptr i64, ptr {w.at('%chip', PUSHES)}, i64 {number}")
+        offset = w.value(f"sub i64 %cycle, {w.load_slot(Slot.ORIGIN)}")
+        entry = w.value(f"shl i64 {offset}, 24")
+        entry = w.value(f"or i64 {entry}, {w.value(f'shl i64 {address}, 8')}")
+        entry = w.value(f"or i64 {entry}, {w.widen(value)}")
+        w.put(f"store i64 {entry}, ptr {place}")
+        more = w.value(f"add i64 {number}, 1")
+        most = w.value(f"call i64 @llvm.smin.i64(i64 {more}, i64 {LOOP_PUSHES})")
+        w.store_slot(Slot.PUSHED, most)
+        w.put(f"br label %{on}")
+        w.label(on)
+
+
+def _write_flag_functions(flow: Flow) -> list[str]:
+    """Return functions that put all flags of an operation back: steps share them."""
+    lines: list[str] = []
+    for name, values in (
+        ("flags_of_sum", ("%d", "%r", "%total", "%out")),
+        ("flags_of_difference", ("%d", "%r", "%rest", "%zero", "%out")),
+        ("flags_of_logic", ("%out",)),
+    ):
+        function, state = Function(flow, 0), State()
+        getattr(function, f"_{name}")(state, *values)
+        function._put_back(state)
+        arguments = ", ".join(f"i32 {value}" for value in values)
+        lines.append(f"define internal void @{name}(ptr %chip, {arguments}) noinline {{")
+        lines += [*function.w.lines, "ret void", "}"]
+    return lines
+
+
 def write_module(flow: Flow) -> str:
     """Return the IR of a whole program."""
-    entries = sorted(
-        address
-        for address in flow.entries
-        if address in flow.instructions and not flow.instructions[address].is_left_to_the_core
+    steps = sorted(
+        address for address, found in flow.instructions.items() if not found.is_left_to_the_core
     )
-    known = Flow(flow.instructions, set(entries))
-    lines: list[str] = []
-    for entry in entries:
-        lines.extend(Function(known, entry).write())
-    pointers = ["ptr null"] * (PC_MASK + 1)
-    for entry in entries:
-        pointers[entry] = f"ptr @b{entry:04x}"
+    known = Flow(flow.instructions, flow.entries & set(steps))
+    lines = _write_flag_functions(known)
+    pointers = ["ptr null"] * (2 * STEPS)
+    for address in steps:
+        lines.extend(Step(known, address).write())
+        pointers[STEPS + address] = f"ptr {_step(address)}"
+    for address in sorted(known.entries):
+        lines.extend(Function(known, address).write())
+        pointers[address] = f"ptr {_entry(address)}"
     pointers.append("ptr @enter")
     lines.append(f"@blocks = constant [{len(pointers)} x ptr] [{', '.join(pointers)}]")
     w = Writer()
@@ -1069,5 +1305,7 @@ def write_module(flow: Flow) -> str:
     )
     w.put("ret void")
     lines += ["define internal void @enter(ptr %chip, ptr %block) {", *w.lines, "}"]
+    lines.append("declare i64 @llvm.smax.i64(i64, i64)")
+    lines.append("declare i64 @llvm.smin.i64(i64, i64)")
     lines.append('!0 = !{!"branch_weights", i32 1000, i32 1}')
     return "\n".join(lines)

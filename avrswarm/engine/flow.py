@@ -31,7 +31,6 @@ LEFT_TO_THE_CORE = {
     Op.UNDEFINED,
     Op.ERASED,
     Op.BREAKPOINT,
-    Op.RETI,
     Op.SLEEP,
     Op.WDR,
     Op.SPM,
@@ -43,8 +42,8 @@ LEFT_TO_THE_CORE = {
     Op.BRNE_DELAY_SBIW,
     Op.BRNE_DELAY_SUBI,
 }
-"""Instructions that translated code stops in front of: rare ones, RETI, behind which the core looks
-whether a loop goes on, and the ends of waiting loops, for which it has a closed form."""
+"""Instructions that translated code stops in front of: rare ones, and the ends of waiting loops,
+for which the core has a closed form."""
 
 
 @dataclass(frozen=True)

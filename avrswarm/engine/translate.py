@@ -88,7 +88,8 @@ def _target_machine() -> Any:
         cpu=binding.get_host_cpu_name(),
         features=binding.get_host_cpu_features().flatten(),
         opt=2,
-        jit=True,
+        reloc="pic",
+        codemodel="small",  # one module, which jumps nowhere else: all of it is near
     )
 
 

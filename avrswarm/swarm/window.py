@@ -19,7 +19,8 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from avrswarm.chip.core import Stop, run
+from avrswarm.chip.core import run
+from avrswarm.chip.cpu import Stop
 from avrswarm.chip.idle import SCRATCH_SIZE, forget_later_loops, in_delay_loop
 from avrswarm.chip.peripherals import analog_comparator, eeprom
 from avrswarm.chip.schedule import cycle_at
@@ -171,7 +172,7 @@ class Desk(NamedTuple):
     tape: NDArray[np.int64]
     times: NDArray[np.int64]
     counts: NDArray[np.float64]
-    scratch: NDArray[np.uint8]
+    scratch: NDArray[np.int64]
     crowded: NDArray[np.int64]  # [0] = 1: there was no room for a pulse
     spent: NDArray[np.int64]  # time, by ``Spent``
 
@@ -189,7 +190,7 @@ def make_desk(rows: int = 32_768) -> Desk:
         np.zeros((rows, 4), np.int64),
         np.zeros(rows // 2 - infrared.CARRIED, np.int64),
         np.zeros(rows // 2 - infrared.CARRIED),
-        np.zeros(SCRATCH_SIZE, np.uint8),
+        np.zeros(SCRATCH_SIZE, np.int64),
         make_numbers(1),
         make_numbers(len(Spent)),
     )

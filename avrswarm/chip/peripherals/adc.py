@@ -1,11 +1,13 @@
 """Analog to digital converter (DS 24; timing reference 4).
 
 A conversion is three known cycles: start (multiplexer locks), sample, done. Only the sample, and
-the end if someone waits for it, are events; everything else is worked out when the CPU looks.
+the end if someone waits for it, are events; everything else is worked out when the CPU looks, the
+number too: most conversions that a comparator triggers are never read.
 """
 
 from __future__ import annotations
 
+from avrswarm.chip.agenda import plan
 from avrswarm.chip.interrupts import set_request
 from avrswarm.chip.registers import ADCL, ADCSRA, ADCSRB, ADMUX
 from avrswarm.chip.state import NEVER, RUNNING, ChipRow, Source
@@ -80,37 +82,50 @@ def start_single(c: ChipRow, edge: int) -> None:
 
 
 @kernel
-def _noise(c: ChipRow) -> int:
+def _noise(c: ChipRow, channel: int, number: int) -> int:
     """Draw from the input noise model in microvolts, by a counter: a re-run draws the same."""
-    state = (c.noise_key ^ (c.adc_conversions * 0x9E3779B97F4A7C1)) & 0x7FFFFFFFFFFFFFFF
+    state = (c.noise_key ^ (number * 0x9E3779B97F4A7C1)) & 0x7FFFFFFFFFFFFFFF
     total = 0
     for _ in range(4):  # sum of four uniforms: near enough to Gaussian within 3.4 sigma
         state = (state * 6364136223846793 + 1442695040888963407) & 0x7FFFFFFFFFFFFFFF
         total += (state >> 31) & 0xFFFF
     # four uniforms on 0..65535: mean 131070, standard deviation 37837
-    return (total - 131070) * int(c.adc_noise_microvolts[c.adc_mux & 15]) // 37837
+    return (total - 131070) * int(c.adc_noise_microvolts[channel]) // 37837
 
 
 @kernel
-def _convert(c: ChipRow) -> int:
-    """Return floor(Vin * 1024 / Vref), clipped to ten bits (DS 24.7)."""
+def _sample(c: ChipRow) -> int:
+    """Return the microvolts at the multiplexer's output."""
     channel = c.adc_mux & 15
     if channel == BAND_GAP_CHANNEL:
-        volts = BAND_GAP_MICROVOLTS
-    elif channel == GROUND_CHANNEL:
-        volts = 0
-    else:
-        volts = int(c.adc_microvolts[channel])
+        return BAND_GAP_MICROVOLTS
+    if channel == GROUND_CHANNEL:
+        return 0
+    return int(c.adc_microvolts[channel])
+
+
+@kernel
+def convert(c: ChipRow) -> None:
+    """Work out the result of the last conversion, if nobody has looked yet.
+
+    That is floor(Vin * 1024 / Vref), clipped to ten bits (DS 24.7).
+    """
+    volts = c.adc_caught
+    if volts < 0:
+        return
+    channel = c.adc_caught_mux & 15
     if c.adc_noise_microvolts[channel]:
-        volts += _noise(c)
-    select = c.adc_mux >> 6
+        volts += _noise(c, channel, c.adc_caught_number)
+    select = c.adc_caught_mux >> 6
     if select == 0:
         reference = c.aref_microvolts
     elif select == 1:
         reference = c.avcc_microvolts
     else:
         reference = BAND_GAP_MICROVOLTS
-    return min(max(volts * 1024 // reference, 0), 1023)
+    c.adc_result = min(max(volts * 1024 // reference, 0), 1023)
+    c.adc_caught = -1
+    c.adc_caught_mux = c.adc_caught_number = 0
 
 
 @kernel
@@ -120,7 +135,7 @@ def catch_up(c: ChipRow, edge: int) -> None:
         return
     while c.adc_busy and c.adc_sample <= edge:
         if c.adc_value < 0:
-            c.adc_value = _convert(c)
+            c.adc_value = _sample(c)
             c.adc_conversions += 1
         if c.adc_done > edge:
             break
@@ -132,7 +147,9 @@ def catch_up(c: ChipRow, edge: int) -> None:
 def _finish(c: ChipRow) -> None:
     done = c.adc_done
     if not c.adc_locked:  # DS 24.2: a result that completes between ADCL and ADCH reads is lost
-        c.adc_result = c.adc_value
+        c.adc_caught = c.adc_value
+        c.adc_caught_mux = c.adc_mux
+        c.adc_caught_number = c.adc_conversions - 1
     c.adc_busy = 0
     c.adc_flag = 1
     update_request(c)
@@ -155,7 +172,7 @@ def schedule(c: ChipRow) -> None:
             when = c.adc_sample
         elif int(c.memory[ADCSRA]) & ADIE or trigger_source(c) == FREE_RUNNING:
             when = c.adc_done
-    c.next[Source.ADC] = when
+    plan(c, Source.ADC, when)
 
 
 @kernel
@@ -188,6 +205,7 @@ def read(c: ChipRow, address: int, cycle: int) -> int:
     catch_up(c, cycle)
     if address == ADCSRA:
         return int(c.memory[ADCSRA]) | (ADSC if c.adc_busy else 0) | (ADIF if c.adc_flag else 0)
+    convert(c)
     result = c.adc_result << 6 if int(c.memory[ADMUX]) & 0x20 else c.adc_result
     if address == ADCL:
         c.adc_locked = 1

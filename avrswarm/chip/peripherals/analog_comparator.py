@@ -22,11 +22,11 @@ ACO_SYNC_CYCLES = 2
 
 
 @kernel
-def _level(c: ChipRow) -> int:
+def _level(c: ChipRow, given: bool) -> int:
     """Return what the comparator's output is, given its inputs."""
     if int(c.memory[ACSR]) & ACD:
         return 0
-    if is_given(c):
+    if given:
         return c.comparator_input
     has_band_gap = int(c.memory[ACSR]) & ACBG
     positive = adc.BAND_GAP_MICROVOLTS if has_band_gap else c.ain_microvolts[0]
@@ -51,11 +51,12 @@ def is_given(c: ChipRow) -> bool:
 @kernel
 def update(c: ChipRow, edge: int) -> None:
     """Follow the inputs, or the choice of them, after a change at ``edge``."""
-    level = _level(c)
+    given = is_given(c)
+    level = _level(c, given)
     if level == c.comparator_level or c.asleep > IDLE_SLEEP:
         return
     c.comparator_level = level
-    if is_given(c):
+    if given:
         _change(c, level, edge)
     else:
         gpio.delay(c, edge + ACO_SYNC_CYCLES, gpio.Action.COMPARATOR | level << 8)

@@ -6,6 +6,7 @@ nothing inside the chip can read it before the end.
 
 from __future__ import annotations
 
+from avrswarm.chip.agenda import plan
 from avrswarm.chip.interrupts import set_request
 from avrswarm.chip.registers import EEARH, EEARL, EECR, EEDR
 from avrswarm.chip.state import EEPROM_SIZE, NEVER, PAGE_WORDS, UNDO_SIZE, ChipRow, Source
@@ -70,7 +71,7 @@ def catch_up(c: ChipRow, edge: int) -> None:
 @kernel
 def schedule(c: ChipRow) -> None:
     """Recompute when the EEPROM next matters to others."""
-    c.next[Source.EEPROM] = c.eeprom_done
+    plan(c, Source.EEPROM, c.eeprom_done)
 
 
 @kernel

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from avrswarm.chip.agenda import plan
 from avrswarm.chip.faults import Fault
 from avrswarm.chip.interrupts import set_request
 from avrswarm.chip.peripherals import adc
@@ -105,9 +106,7 @@ def delay(c: ChipRow, cycle: int, action: int) -> None:
         place -= 1
     c.delayed[place] = entry
     if cycle < c.next[Source.PINS]:
-        c.next[Source.PINS] = cycle
-        if cycle < c.next_event:
-            c.next_event = cycle
+        plan(c, Source.PINS, cycle)
 
 
 @kernel
@@ -124,7 +123,7 @@ def take_delayed(c: ChipRow) -> int:
 
 @kernel
 def _look_for_next(c: ChipRow) -> None:
-    c.next[Source.PINS] = c.delayed[0] >> 16 if c.delayed_count else NEVER
+    plan(c, Source.PINS, c.delayed[0] >> 16 if c.delayed_count else NEVER)
 
 
 @kernel

@@ -12,6 +12,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from avrswarm.chip.agenda import plan
 from avrswarm.chip.interrupts import set_request
 from avrswarm.chip.peripherals import eeprom
 from avrswarm.chip.registers import SPMCSR
@@ -80,9 +81,7 @@ def update_request(c: ChipRow) -> None:
 def schedule(c: ChipRow) -> None:
     """Recompute when SPMEN falls by itself: the window closes, or programming ends."""
     when = min(c.spm_done, c.spm_window + SPM_WINDOW_CYCLES, NEVER)
-    c.next[Source.FLASH] = when
-    if when < c.next_event:  # the SPM instruction is no bus write, after which the core would look
-        c.next_event = when
+    plan(c, Source.FLASH, when)
 
 
 @kernel

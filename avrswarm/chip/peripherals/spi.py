@@ -13,6 +13,7 @@ As a slave the chip exchanges whole bytes with ``exchange``, which a bench's mas
 
 from __future__ import annotations
 
+from avrswarm.chip.agenda import plan
 from avrswarm.chip.interrupts import set_request
 from avrswarm.chip.peripherals import gpio
 from avrswarm.chip.registers import DDRB, SPCR, SPDR, SPSR
@@ -115,7 +116,7 @@ def update_request(c: ChipRow) -> None:
 def schedule(c: ChipRow) -> None:
     """Recompute when the SPI next matters to others."""
     waiting = int(c.memory[SPCR]) & SPIE != 0 and c.spi_stopped == RUNNING
-    c.next[Source.SPI] = c.spi_end if waiting else NEVER
+    plan(c, Source.SPI, c.spi_end if waiting else NEVER)
 
 
 @kernel

@@ -52,7 +52,8 @@ def configure(c: ChipRow, edge: int) -> None:
     control_a, control_b = int(c.memory[TCCR0A]), int(c.memory[TCCR0B])
     mode = control_a & 3 | (control_b & 8) >> 1
     waveform_8bit(t, mode)
-    t.divisor = 0 if int(c.memory[PRR]) & _PRR_BIT else divisor_01(control_b & 7)
+    stopped = int(c.memory[PRR]) & _PRR_BIT
+    timer_unit.set_divisor(t, 0 if stopped else divisor_01(control_b & 7))
     timer_unit.set_outputs(c, TIMER, control_a >> 6, control_a >> 4 & 3, mode & 4 != 0, edge)
 
 

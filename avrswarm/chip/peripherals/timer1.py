@@ -59,7 +59,8 @@ def configure(c: ChipRow, edge: int) -> None:
     control_a, control_b = int(c.memory[TCCR1A]), int(c.memory[TCCR1B])
     mode = control_a & 3 | (control_b & 0x18) >> 1
     _set_mode(t, mode)
-    t.divisor = 0 if int(c.memory[PRR]) & _PRR_BIT else divisor_01(control_b & 7)
+    stopped = int(c.memory[PRR]) & _PRR_BIT
+    timer_unit.set_divisor(t, 0 if stopped else divisor_01(control_b & 7))
     toggles = mode == 9 or mode == 11 or mode == 14 or mode == 15  # DS tables 16-2, 16-3
     timer_unit.set_outputs(c, TIMER, control_a >> 6, control_a >> 4 & 3, toggles, edge)
 

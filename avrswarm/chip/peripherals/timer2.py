@@ -41,7 +41,7 @@ def configure(c: ChipRow, edge: int) -> None:
     mode = control_a & 3 | (control_b & 8) >> 1
     waveform_8bit(t, mode)
     stopped = int(c.memory[PRR]) & _PRR_BIT or int(c.memory[ASSR]) & _AS2
-    t.divisor = 0 if stopped else _divisor(control_b & 7)
+    timer_unit.set_divisor(t, 0 if stopped else _divisor(control_b & 7))
     timer_unit.set_outputs(c, TIMER, control_a >> 6, control_a >> 4 & 3, mode & 4 != 0, edge)
 
 

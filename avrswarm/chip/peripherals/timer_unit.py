@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from avrswarm.chip.agenda import plan
 from avrswarm.chip.interrupts import set_request
 from avrswarm.chip.peripherals import adc, gpio
 from avrswarm.chip.state import IDLE_SLEEP, NEVER, ChipRow, Source, TimerRow
@@ -240,7 +241,7 @@ def _edge_after(c: ChipRow, t: TimerRow, ticks: int) -> int:
     if t.divisor == 1:
         return t.at + ticks
     base = c.prescaler_base[t.prescaler]
-    return base + ((t.at - base) // t.divisor + ticks) * t.divisor
+    return base + (((t.at - base) >> t.shift) + ticks << t.shift)
 
 
 @kernel
@@ -257,14 +258,25 @@ def catch_up(c: ChipRow, timer: int, edge: int) -> None:
         last = edge
     else:
         base = c.prescaler_base[t.prescaler]
-        last = (edge - base) // t.divisor
-        ticks = last - (t.at - base) // t.divisor
-        last = base + last * t.divisor
+        last = (edge - base) >> t.shift
+        ticks = last - ((t.at - base) >> t.shift)
+        last = base + (last << t.shift)
+    t.at = edge
+    if ticks > 0:
+        t.down = _goes_down(t)
+        if ticks <= _quiet_ticks(t):  # as it is most of the time
+            t.count += -ticks if t.down else ticks
+        else:
+            _let_tick(c, timer, ticks, last, edge)
+
+
+@kernel
+def _let_tick(c: ChipRow, timer: int, ticks: int, last: int, edge: int) -> None:
+    """Let so many timer clocks happen, of which the last is at ``last``, by ``edge``."""
+    t = c.timers[timer]
     flags = t.tifr
     pins_changed = 0
     changed_at = 0
-    if ticks > 0:
-        t.down = _goes_down(t)
     repeats_from = -1 if t.watched else ticks - LONGEST_TRANSIENT * (t.maximum + 1)
     while ticks > 0:
         if ticks <= repeats_from:
@@ -288,7 +300,6 @@ def catch_up(c: ChipRow, timer: int, edge: int) -> None:
         if changed:
             pins_changed |= changed
             changed_at = happens_at
-    t.at = edge
     if pins_changed:
         refresh_outputs(c, timer, pins_changed, changed_at)
     if t.tifr != flags:
@@ -365,7 +376,7 @@ def schedule(c: ChipRow, timer: int) -> None:
                 ticks = min(ticks, t.maximum - t.count + 1)
             if wanted & (OCFA | OCFB | TOV):
                 when = _edge_after(c, t, ticks)
-    c.next[Source.TIMER0 + timer] = when
+    plan(c, Source.TIMER0 + timer, when)
 
 
 @kernel
@@ -410,6 +421,7 @@ def update_wants(c: ChipRow, timer: int) -> None:
             if mask & listeners:
                 watched = 1
     t.watched = watched
+    c.outputs_watched = c.timers[0].watched | c.timers[1].watched | c.timers[2].watched
     schedule(c, timer)
 
 
@@ -437,6 +449,16 @@ def set_outputs(c: ChipRow, timer: int, com_a: int, com_b: int, toggle_a: bool, 
     t.output_mode[0] = 0 if pwm and com_a == 1 and not toggle_a else com_a
     t.output_mode[1] = 0 if pwm and com_b == 1 else com_b
     refresh_outputs(c, timer, 3, edge)
+
+
+@kernel
+def set_divisor(t: TimerRow, divisor: int) -> None:
+    """Let a timer count every so many cycles; see ``TimerRow.divisor``."""
+    t.divisor = divisor
+    t.shift = 0
+    while divisor > 1:
+        t.shift += 1
+        divisor >>= 1
 
 
 @kernel

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from avrswarm.chip.agenda import plan
 from avrswarm.chip.interrupts import set_request
 from avrswarm.chip.registers import TWAMR, TWBR, TWCR, TWDR, TWSR
 from avrswarm.chip.state import NEVER, RUNNING, ChipRow, Source
@@ -184,7 +185,7 @@ def update_request(c: ChipRow) -> None:
 def schedule(c: ChipRow) -> None:
     """Recompute when the TWI next matters to others."""
     waiting = int(c.memory[TWCR]) & TWIE != 0 and c.twi_stopped == RUNNING
-    c.next[Source.TWI] = c.twi_end if waiting else NEVER
+    plan(c, Source.TWI, c.twi_end if waiting else NEVER)
 
 
 @kernel

@@ -24,6 +24,7 @@ stays in the buffer with UDRE 0, and nothing is received.
 
 from __future__ import annotations
 
+from avrswarm.chip.agenda import plan
 from avrswarm.chip.interrupts import set_request
 from avrswarm.chip.peripherals import gpio
 from avrswarm.chip.registers import PCMSK2, UBRR0H, UBRR0L, UCSR0A, UCSR0B, UCSR0C, UDR0
@@ -323,8 +324,8 @@ def schedule(c: ChipRow) -> None:
             stop_bit = 1 + c.rx_data_bits + (1 if c.rx_parity else 0)
             clocks = c.rx_clocks_per_bit * stop_bit + c.rx_clocks_per_bit // 2 + 2
             receive = c.rx_start + clocks * c.rx_clock
-    c.next[Source.USART_TX] = transmit
-    c.next[Source.USART_RX] = receive
+    plan(c, Source.USART_TX, transmit)
+    plan(c, Source.USART_RX, receive)
 
 
 @kernel

@@ -9,6 +9,7 @@ not matter).
 
 from __future__ import annotations
 
+from avrswarm.chip.agenda import plan
 from avrswarm.chip.interrupts import set_request
 from avrswarm.chip.registers import MCUSR, WDTCSR
 from avrswarm.chip.state import HELD_IN_RESET, NEVER, ChipRow, Source
@@ -68,7 +69,7 @@ def schedule(c: ChipRow) -> None:
     elif int(c.memory[WDTCSR]) & (WDE | WDIE):
         remaining = _timeout(c) - c.watchdog_elapsed
         when = c.watchdog_start + (remaining + c.period - 1) // c.period
-    c.next[Source.WATCHDOG] = when
+    plan(c, Source.WATCHDOG, when)
 
 
 @kernel
@@ -109,7 +110,7 @@ def catch_up(c: ChipRow, edge: int) -> None:
         return
     if c.asleep == HELD_IN_RESET:
         c.reset_cause |= START_UP_OVER
-        c.next[Source.WATCHDOG] = NEVER
+        plan(c, Source.WATCHDOG, NEVER)
         return
     bring_to(c, edge)
     schedule(c)

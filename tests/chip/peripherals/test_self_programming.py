@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from avrswarm.chip.core import Stop
+from avrswarm.chip.cpu import Stop
 from avrswarm.chip.idle import SCRATCH_SIZE
 from avrswarm.chip.kernels import Bench, bench
 from avrswarm.chip.native import NO_BLOCKS
@@ -368,7 +368,7 @@ def test_a_shared_image_and_its_page_buffer_are_not_changed(bits):
     chip = in_boot_section(setup, spm(), LOOP, rest=REST)
     chip._c.private_image = 0
     before = chip._flash.copy(), chip._code.copy()
-    scratch = np.zeros(SCRATCH_SIZE, np.uint8)
+    scratch = np.zeros(SCRATCH_SIZE, np.int64)
     where = chip._chips, 0, chip._flash, chip._code, NO_BLOCKS, chip._tape, scratch
     for _ in range(2):  # asking again gets the same answer
         assert bench(*where, Bench.RUN, 0, 40) == Stop.IMAGE
