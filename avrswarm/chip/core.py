@@ -153,6 +153,7 @@ def run(
                 c.fault_address = 2 * n[Slot.PC]
                 reason = Stop.FAULT.value
                 break
+            stop_noting(c)
             limit = min(limit, cycle)
         elif c.idle_period and not c.requests and limit >= cycle:
             limit = _let_events_pass(c, tape, stop)
@@ -212,7 +213,8 @@ def run(
                     block = blocks[native.STEPS + n[Slot.PC]]
                 if block:
                     native.call_block(enter, native.address_of_row(c), block)
-                    if n[Slot.CYCLE] > n[Slot.LIMIT] or n[Slot.PC] == n[Slot.TARGET]:
+                    at_target = n[Slot.PC] == n[Slot.TARGET] and n[Slot.CYCLE] > n[Slot.START]
+                    if n[Slot.CYCLE] > n[Slot.LIMIT] or at_target:
                         break
             reason = interpret(c, flash, code, blocks, tape, translated)
             if reason != Stop.CYCLES or c.fault or n[Slot.PC] == n[Slot.TARGET]:

@@ -51,7 +51,7 @@ from avrswarm.jit import kernel
 WORTH_SKIPPING = 400  # cycles to the next event below which a probe with interrupts off cannot pay
 LONGEST_PROBE = 2400  # cycles after which a loop is given up
 SHORTEST_WAIT = 300  # calm cycles before a probe
-LONGEST_WAIT = 1 << 15
+LONGEST_WAIT = 1 << 17
 LONGEST_ABSENCE = 2000  # cycles of an interrupt after which its own loops are worth a probe
 
 DEEPEST_STACK = 512
@@ -136,10 +136,10 @@ def resume(c: ChipRow, pc: int, sp: int, status: int, cycle: int) -> int:
     for place in range(first, _STACK_END):
         different |= (c.suspended_stack[place - first] ^ c.words[place]) & live
         live = -1
-    for number in range(TOUCHED_WORDS - 1):
+    for number in range(TOUCHED_WORDS):
         different |= c.bytes_written[number] & c.loop_touched[number]
     deep = c.loop_stack - sp + pushed >= DEEPEST_STACK
-    if different or deep or c.bytes_written[TOUCHED_WORDS - 1]:
+    if different or deep:
         c.calm_since = cycle  # most likely it waits on, with another count of ticks
         c.probe_wait = 0
         return CHANGED

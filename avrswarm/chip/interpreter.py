@@ -77,18 +77,20 @@ def interpret(
     probing = n[Slot.NOTING]
     noted = probing or c.suspended != 0
     target = n[Slot.TARGET]
+    watched = probing or noted or translated
     begun = 0
     reason = Stop.CYCLES.value
 
     while cycle <= limit:
-        if begun:
-            if pc == target or (probing and c.io_touched & Touch.VOLATILE):
-                break
-            if translated and blocks[native.STEPS + pc]:
-                break
-        begun = 1
-        if noted and idle.IS_NOTED[int(code[pc]) & 0xFF]:
-            idle.note_access(c, int(code[pc]) & 0xFFFFFFFF, pc, sp, cycle)
+        if watched:
+            if begun:
+                if pc == target or (probing and c.io_touched & Touch.VOLATILE):
+                    break
+                if translated and blocks[native.STEPS + pc]:
+                    break
+            begun = 1
+            if noted and idle.IS_NOTED[int(code[pc]) & 0xFF]:
+                idle.note_access(c, int(code[pc]) & 0xFFFFFFFF, pc, sp, cycle)
         word = int(code[pc]) & 0xFFFFFFFF
         here = pc
         a = word >> 8 & 0xFF

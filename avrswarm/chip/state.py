@@ -30,7 +30,7 @@ DELAYED_SIZE = 26
 """Edges on their way at once: 9 of PCINT (3 ports, 3 cycles), 4 of INT0/1, 6 of T0/T1, 3 of the
 capture unit, 1 of RXD, 2 of the comparator."""
 DATA_WORDS = DATA_SIZE // 8
-TOUCHED_WORDS = 9
+TOUCHED_WORDS = 8
 LOOP_PUSHES = 48
 STACK_WORDS = 12
 IMAGE_WORDS = 12
@@ -107,18 +107,11 @@ class Numbers(Protocol):
     def __len__(self) -> int: ...
 
 
-ANYWHERE = 0xFFFF
-"""In place of the address of a byte: in SRAM, but nobody knows where."""
-
-
 def word_of(address: int) -> int:
     """Return the number of the word in ``ChipRow.bytes_read`` that stands for a byte.
 
-    Bytes of SRAM that are 256 apart share a bit, I/O registers have one each, and ``ANYWHERE`` has
-    a word.
+    Bytes of SRAM that are 256 apart share a bit, I/O registers have one each.
     """
-    if address == ANYWHERE:
-        return TOUCHED_WORDS - 1
     return address >> 6 & 3 | (4 if address < SRAM_START else 0)
 
 

@@ -42,7 +42,6 @@ from avrswarm.chip.registers import (
     SREG,
 )
 from avrswarm.chip.state import (
-    ANYWHERE,
     CHIP_DTYPE,
     DATA_SIZE,
     LOOP_PUSHES,
@@ -52,7 +51,7 @@ from avrswarm.chip.state import (
     bit_of,
     word_of,
 )
-from avrswarm.engine.flow import Flow, Instruction
+from avrswarm.engine.flow import CLOSES_A_DELAY, Flow, Instruction
 from avrswarm.isa.decode import PC_MASK
 from avrswarm.isa.table import TABLE, Op
 
@@ -82,6 +81,7 @@ MEMORY = _offset("memory")
 SPM_WINDOW = _offset("spm_window")
 RWW_BUSY = _offset("rww_busy")
 HELD_UNTIL = _offset("held_until")
+SKIP_IDLE = _offset("skip_idle")
 READ = _offset("bytes_read")
 WRITTEN = _offset("bytes_written")
 PUSHES = _offset("pushes")
@@ -326,6 +326,13 @@ class Function:
         known = w.value(f"load i64, ptr {place}")
         w.put(f"store i64 {w.value(f'or i64 {known}, {mask}')}, ptr {place}")
 
+    def _mark_byte(self, field_offset: int, address: Value | int) -> None:
+        """Write a note that a byte of SRAM is touched."""
+        w = self.w
+        word = w.value(f"and i64 {w.value(f'lshr i64 {address}, 6')}, 3")
+        place = w.value(f"add i64 {w.value(f'shl i64 {word}, 3')}, {field_offset}")
+        self._mark(place, w.value(f"shl i64 1, {w.value(f'and i64 {address}, 63')}"))
+
     # ---- state -----------------------------------------------------------------------------------
 
     def _cycle(self, state: State) -> Value:
@@ -424,6 +431,9 @@ class Function:
         if op in BRANCH_FLAGS:
             self._write_branch(found, state)
             return True
+        if op in CLOSES_A_DELAY:
+            self._write_end_of_delay(found, state)
+            return True
         if found.is_skip:
             self._write_skip(found, state)
             return True
@@ -466,6 +476,48 @@ class Function:
             there = state.copy()
             there.elapsed += cycles
             self._go(target, there)
+
+    def _write_end_of_delay(self, found: Instruction, state: State) -> None:
+        """Write the branch that closes a counted delay loop: see ``chip.idle``."""
+        w = self.w
+        again, over = w.name("again"), w.name("over")
+        counts_on = w.test("ne", self._flag(state, "zero"), 0)
+        w.put(f"br i1 {counts_on}, label %{again}, label %{over}")
+        w.label(over)
+        there = state.copy()
+        there.elapsed += 1
+        self._go(found.after, there)
+        w.label(again)
+        state.elapsed += 2
+        self._skip_rounds(found, state)
+        self._go(found.b & PC_MASK, state)
+
+    def _skip_rounds(self, found: Instruction, state: State) -> None:
+        """Write the closed form of all rounds of a delay loop but the last, up to the limit."""
+        w = self.w
+        first = self.flow.instructions[found.b & PC_MASK]
+        if found.op == Op.BRNE_DELAY_SUBI:
+            counter = [self.flow.instructions[first.address + n].a for n in range(found.a)]
+        else:
+            counter = [first.a, first.a + 1][: 2 if first.op == Op.SBIW else 1]
+        cycles = 2 + (2 if first.op == Op.SBIW else len(counter))
+        count = w.widen(self._get(state, counter[0]))
+        for place, number in enumerate(counter[1:], 1):
+            count = w.value(
+                f"or i64 {count}, {w.value(f'shl i64 {w.widen(self._get(state, number))},{8 * place}')}"
+            )
+        most = w.value(f"and i64 {w.value(f'sub i64 {count}, 1')}, {(1 << 8 * len(counter)) - 1}")
+        cycle = self._cycle(state)
+        left = w.value(f"sub i64 {w.load_slot(Slot.LIMIT)}, {cycle}")
+        room = w.value(f"udiv i64 {w.value(f'call i64 @llvm.smax.i64(i64 {left}, i64 0)')}, {cycles}")
+        fits = w.value(f"call i64 @llvm.smin.i64(i64 {room}, i64 {most})")
+        wanted = w.test("ne", w.value(f"load i64, ptr {w.at('%chip', SKIP_IDLE)}"), 0, 64)
+        skipped = w.value(f"select i1 {wanted}, i64 {fits}, i64 0")
+        count = w.value(f"sub i64 {count}, {skipped}")
+        for place, number in enumerate(counter):
+            byte = w.narrow(w.value(f"lshr i64 {count}, {8 * place}"))
+            self._set(state, number, w.conj(byte, 0xFF))
+        state.cycle = w.value(f"add i64 {cycle}, {w.value(f'mul i64 {skipped}, {cycles}')}")
 
     def _write_skip(self, found: Instruction, state: State) -> None:
         w = self.w
@@ -512,6 +564,7 @@ class Function:
             self._set(state, found.a, w.load_byte(place))
         else:
             value = self._get(state, found.a)
+            self._mark_byte(WRITTEN, address)
             self._note_write(address, value)
             w.store_byte(place, value)
             self._move_pointer(state, pointer, base, step)
@@ -1075,6 +1128,7 @@ WRITE: dict[Op, _Rule] = {
 
 ENDS_A_STRETCH = (
     set(BRANCH_FLAGS)
+    | CLOSES_A_DELAY
     | set(WRITE_JUMP)
     | {
         Op.CPSE,
@@ -1119,10 +1173,8 @@ def _bits(addresses: Iterable[int | None]) -> dict[int, int]:
 def _bytes_touched(found: Instruction) -> tuple[int | None, int | None]:
     """Return the address that an instruction is known to read, and the one that it writes.
 
-    ANYWHERE: through a pointer. I/O registers that do more than keep a byte do not count.
+    I/O registers that do more than keep a byte do not count.
     """
-    if found.op in WRITE_POINTER:
-        return (ANYWHERE, None) if found.op.name.startswith("L") else (None, ANYWHERE)
     if found.op in (Op.LDS, Op.STS) and SRAM_START <= found.b < DATA_SIZE:
         return (found.b, None) if found.op == Op.LDS else (None, found.b)
     if not _reaches_io(found):
@@ -1167,13 +1219,13 @@ class Step(Function):
         w = self.w
         found = self.flow.instructions[self.entry]
         state = State()
-        may_start = w.test("sle", "%cycle", w.load_slot(Slot.LIMIT), 64)
+        in_time = w.test("sle", "%cycle", w.load_slot(Slot.LIMIT), 64)
         elsewhere = w.test("ne", w.load_slot(Slot.TARGET), self.entry, 64)
         first = w.test("eq", "%cycle", w.load_slot(Slot.START), 64)
         wanted = w.value(f"or i1 {elsewhere}, {first}")
-        self._leave_unless(w.value(f"and i1 {may_start}, {wanted}"), self.entry, state)
+        self._leave_unless(w.value(f"and i1 {in_time}, {wanted}"), self.entry, state)
         for field_offset, address in zip((READ, WRITTEN), _bytes_touched(found), strict=True):
-            if address is not None and address < SRAM_START:
+            if address is not None and (field_offset == WRITTEN or address < SRAM_START):
                 self._mark(field_offset + 8 * word_of(address), bit_of(address))
         if not self._write(found, state):
             self._go(found.after, state)
@@ -1218,66 +1270,86 @@ class Step(Function):
         step = self.w.value(f"add i64 {target}, {STEPS}")
         return self.w.value(f"select i1 {self._is_probed()}, i64 {step}, i64 {target}")
 
-    def _mark_byte(self, field_offset: int, address: Value | int) -> None:
-        """Write a note that a byte of SRAM is touched."""
-        w = self.w
-        word = w.value(f"and i64 {w.value(f'lshr i64 {address}, 6')}, 3")
-        place = w.value(f"add i64 {w.value(f'shl i64 {word}, 3')}, {field_offset}")
-        self._mark(place, w.value(f"shl i64 1, {w.value(f'and i64 {address}, 63')}"))
-
-    def _is_on_stack(self, address: Value | int) -> Value:
-        """Write a test whether there is a probe, and a byte is below where its stack began."""
-        depth = self.w.value(f"sub i64 {self.w.load_slot(Slot.STACK)}, {address}")
-        return self.w.test("ult", depth, DEEPEST_STACK, 64)
-
     def _note_read(self, address: Value | int) -> None:
-        w = self.w
-        self._mark_byte(READ, address)
-        frame = w.value(f"select i1 {self._is_on_stack(address)}, i64 {int(Touch.FRAME)}, i64 0")
-        self._mark(IO_TOUCHED, frame)
+        self.w.put(f"call void @note_read(ptr %chip, i64 {address})")
 
     def _note_write(self, address: Value | int, value: Value) -> None:
-        self._mark_byte(WRITTEN, address)
-        self._note_if(self._is_on_stack(address), address, value)
+        self._note("note_write", address, value)
 
     def _note_push(self, address: Value, value: Value) -> None:
-        self._note_if(self._is_probed(), address, value)
+        self._note("note_push", address, value)
 
-    def _note_if(self, condition: Value, address: Value | int, value: Value) -> None:
-        """Write a note, under a condition, of a byte that is written: when, where, what."""
+    def _note(self, function: str, address: Value | int, value: Value) -> None:
+        self.w.put(
+            f"call void @{function}(ptr %chip, i64 %cycle, i64 {address}, i64 {self.w.widen(value)})"
+        )
+
+
+class Shared(Function):
+    """Writes functions that all steps share."""
+
+    def write(self) -> list[str]:
+        """Return the functions' lines."""
+        self._define("void @flags_of_sum", "i32 %d, i32 %r, i32 %total, i32 %out")
+        self._return_flags(self._flags_of_sum, "%d", "%r", "%total", "%out")
+        self._define("void @flags_of_difference", "i32 %d, i32 %r, i32 %rest, i32 %zero, i32 %out")
+        self._return_flags(self._flags_of_difference, "%d", "%r", "%rest", "%zero", "%out")
+        self._define("void @flags_of_logic", "i32 %out")
+        self._return_flags(self._flags_of_logic, "%out")
+        self._write_note_read()
+        self._write_notes()
+        return self.w.lines
+
+    def _define(self, what: str, arguments: str) -> None:
+        self.w.put(f"define internal {what}(ptr %chip, {arguments}) noinline {{")
+
+    def _return_flags(self, flags_of: Callable[..., None], *values: Value) -> None:
+        """Write all flags of an operation to where the core expects them."""
+        state = State()
+        flags_of(state, *values)
+        self._put_back(state)
+        self._return("void")
+
+    def _return(self, what: str) -> None:
+        self.w.put(f"ret {what}")
+        self.w.put("}")
+
+    def _is_on_stack(self) -> Value:
+        """Write a test whether there is a probe, and a byte is below where its stack began."""
+        depth = self.w.value(f"sub i64 {self.w.load_slot(Slot.STACK)}, %address")
+        return self.w.test("ult", depth, DEEPEST_STACK, 64)
+
+    def _write_note_read(self) -> None:
+        self._define("void @note_read", "i64 %address")
+        self._mark_byte(READ, "%address")
+        frame = self.w.value(f"select i1 {self._is_on_stack()}, i64 {int(Touch.FRAME)}, i64 0")
+        self._mark(IO_TOUCHED, frame)
+        self._return("void")
+
+    def _write_notes(self) -> None:
+        """Write what notes a byte that is written: when, where, what."""
+        arguments = "i64 %cycle, i64 %address, i64 %value"
         w = self.w
-        note, on = w.name("note"), w.name("on")
-        w.put(f"br i1 {condition}, label %{note}, label %{on}")
-        w.label(note)
-        number = w.load_slot(Slot.PUSHED)
-        place = w.value(f"getelementptr i64, ptr {w.at('%chip', PUSHES)}, i64 {number}")
-        offset = w.value(f"sub i64 %cycle, {w.load_slot(Slot.ORIGIN)}")
-        entry = w.value(f"shl i64 {offset}, 24")
-        entry = w.value(f"or i64 {entry}, {w.value(f'shl i64 {address}, 8')}")
-        entry = w.value(f"or i64 {entry}, {w.widen(value)}")
-        w.put(f"store i64 {entry}, ptr {place}")
-        more = w.value(f"add i64 {number}, 1")
-        most = w.value(f"call i64 @llvm.smin.i64(i64 {more}, i64 {LOOP_PUSHES})")
-        w.store_slot(Slot.PUSHED, most)
-        w.put(f"br label %{on}")
-        w.label(on)
-
-
-def _write_flag_functions(flow: Flow) -> list[str]:
-    """Return functions that put all flags of an operation back: steps share them."""
-    lines: list[str] = []
-    for name, values in (
-        ("flags_of_sum", ("%d", "%r", "%total", "%out")),
-        ("flags_of_difference", ("%d", "%r", "%rest", "%zero", "%out")),
-        ("flags_of_logic", ("%out",)),
-    ):
-        function, state = Function(flow, 0), State()
-        getattr(function, f"_{name}")(state, *values)
-        function._put_back(state)
-        arguments = ", ".join(f"i32 {value}" for value in values)
-        lines.append(f"define internal void @{name}(ptr %chip, {arguments}) noinline {{")
-        lines += [*function.w.lines, "ret void", "}"]
-    return lines
+        for name in ("note_write", "note_push"):
+            self._define(f"void @{name}", arguments)
+            if name == "note_write":
+                wanted = self._is_on_stack()
+            else:
+                wanted = w.test("ne", w.load_slot(Slot.NOTING), 0, 64)
+            w.put(f"br i1 {wanted}, label %note, label %done")
+            w.label("note")
+            number = w.load_slot(Slot.PUSHED)
+            place = w.value(f"getelementptr i64, ptr {w.at('%chip', PUSHES)}, i64 {number}")
+            offset = w.value(f"sub i64 %cycle, {w.load_slot(Slot.ORIGIN)}")
+            entry = w.value(f"or i64 {w.value(f'shl i64 {offset}, 24')}, %value")
+            entry = w.value(f"or i64 {entry}, {w.value('shl i64 %address, 8')}")
+            w.put(f"store i64 {entry}, ptr {place}")
+            more = w.value(f"add i64 {number}, 1")
+            most = w.value(f"call i64 @llvm.smin.i64(i64 {more}, i64 {LOOP_PUSHES})")
+            w.store_slot(Slot.PUSHED, most)
+            w.put("br label %done")
+            w.label("done")
+            self._return("void")
 
 
 def write_module(flow: Flow) -> str:
@@ -1286,14 +1358,15 @@ def write_module(flow: Flow) -> str:
         address for address, found in flow.instructions.items() if not found.is_left_to_the_core
     )
     known = Flow(flow.instructions, flow.entries & set(steps))
-    lines = _write_flag_functions(known)
+    lines: list[str] = []
     pointers = ["ptr null"] * (2 * STEPS)
-    for address in steps:
-        lines.extend(Step(known, address).write())
-        pointers[STEPS + address] = f"ptr {_step(address)}"
     for address in sorted(known.entries):
         lines.extend(Function(known, address).write())
         pointers[address] = f"ptr {_entry(address)}"
+    for address in steps:
+        lines.extend(Step(known, address).write())
+        pointers[STEPS + address] = f"ptr {_step(address)}"
+    lines.extend(Shared(known, 0).write())
     pointers.append("ptr @enter")
     lines.append(f"@blocks = constant [{len(pointers)} x ptr] [{', '.join(pointers)}]")
     w = Writer()

@@ -38,12 +38,12 @@ LEFT_TO_THE_CORE = {
     Op.BRCS_COUNT,
     Op.BRCC_COUNT,
     Op.BRNE_COUNT,
-    Op.BRNE_DELAY_DEC,
-    Op.BRNE_DELAY_SBIW,
-    Op.BRNE_DELAY_SUBI,
 }
-"""Instructions that translated code stops in front of: rare ones, and the ends of waiting loops,
-for which the core has a closed form."""
+"""Instructions that translated code stops in front of: rare ones, and the ends of loops that wait
+for a peripheral, for which the core has a closed form."""
+
+CLOSES_A_DELAY = {Op.BRNE_DELAY_DEC, Op.BRNE_DELAY_SBIW, Op.BRNE_DELAY_SUBI}
+"""Branches back to the begin of a counted delay loop."""
 
 
 @dataclass(frozen=True)
