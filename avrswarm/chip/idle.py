@@ -141,7 +141,7 @@ def resume(c: ChipRow, pc: int, sp: int, status: int, cycle: int) -> int:
     deep = c.loop_stack - sp + pushed >= DEEPEST_STACK
     if different or deep:
         c.calm_since = cycle  # most likely it waits on, with another count of ticks
-        c.probe_wait = 0
+        c.probe_wait = 2 * period
         return CHANGED
     c.loop_origin += cycle - c.suspended_at
     c.spoiled = 1
