@@ -217,8 +217,8 @@ class Ledger:
         _payloads(frames)
         self._x, self._y = [], []
 
-    def add(self, x_mm: Floats, y_mm: Floats, sent: Records, heard: Records) -> int:
-        """Take what ended in one step of the world, and where robots are; return rows to come."""
+    def add(self, x_mm: Floats, y_mm: Floats, sent: Records, heard: Records) -> None:
+        """Take what ended in one step of the world, and where robots are."""
         if len(sent):
             frames = np.empty(len(sent), _FRAME)
             for name in SENT.names or ():
@@ -226,8 +226,7 @@ class Ledger:
             frames["place"] = self._note_place(x_mm, y_mm)
             self._frames.append(frames)
         if len(heard):
-            self._heard.append(heard.copy())
-        return 8 * len(sent) + len(heard)
+            self._heard.append(heard)
 
     def settle(self, until_s: float) -> tuple[pa.Table, pa.Table]:
         """Return the tables of frames and messages for all frames that ended up to a time."""

@@ -36,8 +36,9 @@ import platform
 import signal
 import threading
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cached_property
 from importlib.metadata import version
@@ -83,6 +84,8 @@ FLUSH_ROWS = 400_000
 SETTLE_ROBOT_S = 1000.0
 SETTLE_MOST_S = 10.0
 """Fates of messages are settled after so many robot-seconds, or so many simulated seconds."""
+MOST_SETTLING = 4
+"""Parts of the run whose fates are being worked out, beside the simulation, at most."""
 
 TRAJECTORY_SCHEMA = pa.schema(
     [
@@ -148,6 +151,23 @@ class _Sample(NamedTuple):
     watched: list[pa.Array]
 
 
+class _Step(NamedTuple):
+    """Where robots were in a step, and what ended in it."""
+
+    x_mm: NDArray[np.float64]
+    y_mm: NDArray[np.float64]
+    sent: NDArray[Any]
+    heard: NDArray[Any]
+
+
+def _settle_steps(
+    ledger: Ledger, steps: Sequence[_Step], until_s: float
+) -> tuple[pa.Table, pa.Table]:
+    for step in steps:
+        ledger.add(*step)
+    return ledger.settle(until_s)
+
+
 class RunRecorder:
     """Writes the run folder of one run.
 
@@ -181,7 +201,9 @@ class RunRecorder:
         self._watch = Watch(simulation.scene, [robot.program for robot in simulation.robots])
         self._samples: list[_Sample] = []
         self._uart: defaultdict[int, list[bytes]] = defaultdict(list)
-        self._settled: list[tuple[pa.Table, pa.Table]] = []
+        self._steps: list[_Step] = []
+        self._clerk = ThreadPoolExecutor(1, "avrswarm-records")
+        self._settling: deque[Future[tuple[pa.Table, pa.Table]]] = deque()
         self._rows = 0
         self._sampled = 0  # trajectory samples taken so far
         self._settled_s = 0.0
@@ -255,7 +277,9 @@ class RunRecorder:
             if self._last_sample_s < simulation.time_s:
                 self._take_sample()
             self._settle(np.inf)
+            wait(self._settling)
             self._flush()
+            self._clerk.shutdown()
             for table in (self._trajectory, self._frames, self._messages):
                 table.close()
             if self._discs:
@@ -282,7 +306,9 @@ class RunRecorder:
         simulation = self._simulation
         sent, heard = simulation.drain_sent(), simulation.drain_heard()
         if simulation.scene.record.messages:
-            self._rows += self._ledger.add(*self._place, sent, heard)
+            if len(sent) or len(heard):
+                self._steps.append(_Step(*self._place, sent, heard))
+            self._rows += 8 * len(sent) + len(heard)
         self._remember_place()
         for robot, printed in simulation.drain_uart():
             if simulation.scene.record.uart:
@@ -319,20 +345,26 @@ class RunRecorder:
             self._sampled += 1
 
     def _settle(self, until_s: float) -> None:
+        """Have it worked out what became of messages, while the simulation goes on."""
         if self._simulation.scene.record.messages:
-            self._settled.append(self._ledger.settle(until_s))
+            steps, self._steps = self._steps, []
+            self._settling.append(self._clerk.submit(_settle_steps, self._ledger, steps, until_s))
+            if len(self._settling) > MOST_SETTLING:
+                wait([self._settling[0]])
         self._settled_s = self._simulation.time_s
 
     def _flush(self) -> None:
-        """Write everything to disk that is waiting."""
+        """Write everything to disk that is waiting and settled."""
         assert self.folder is not None
         try:
             self._write_samples()
-            if self._settled:
-                frames, messages = zip(*self._settled, strict=True)
+            settled = []
+            while self._settling and self._settling[0].done():
+                settled.append(self._settling.popleft().result())
+            if settled:
+                frames, messages = zip(*settled, strict=True)
                 self._frames.append(pa.concat_tables(frames))
                 self._messages.append(pa.concat_tables(messages))
-                self._settled.clear()
             for robot, parts in self._uart.items():
                 place = self.folder / "uart" / f"{robot}.txt"
                 place.parent.mkdir(exist_ok=True)
