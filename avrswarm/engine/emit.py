@@ -503,13 +503,14 @@ class Function:
         cycles = 2 + (2 if first.op == Op.SBIW else len(counter))
         count = w.widen(self._get(state, counter[0]))
         for place, number in enumerate(counter[1:], 1):
-            count = w.value(
-                f"or i64 {count}, {w.value(f'shl i64 {w.widen(self._get(state, number))},{8 * place}')}"
-            )
+            byte = w.value(f"shl i64 {w.widen(self._get(state, number))}, {8 * place}")
+            count = w.value(f"or i64 {count}, {byte}")
         most = w.value(f"and i64 {w.value(f'sub i64 {count}, 1')}, {(1 << 8 * len(counter)) - 1}")
         cycle = self._cycle(state)
         left = w.value(f"sub i64 {w.load_slot(Slot.LIMIT)}, {cycle}")
-        room = w.value(f"udiv i64 {w.value(f'call i64 @llvm.smax.i64(i64 {left}, i64 0)')}, {cycles}")
+        room = w.value(
+            f"udiv i64 {w.value(f'call i64 @llvm.smax.i64(i64 {left}, i64 0)')}, {cycles}"
+        )
         fits = w.value(f"call i64 @llvm.smin.i64(i64 {room}, i64 {most})")
         wanted = w.test("ne", w.value(f"load i64, ptr {w.at('%chip', SKIP_IDLE)}"), 0, 64)
         skipped = w.value(f"select i1 {wanted}, i64 {fits}, i64 0")
@@ -1280,9 +1281,8 @@ class Step(Function):
         self._note("note_push", address, value)
 
     def _note(self, function: str, address: Value | int, value: Value) -> None:
-        self.w.put(
-            f"call void @{function}(ptr %chip, i64 %cycle, i64 {address}, i64 {self.w.widen(value)})"
-        )
+        wide = self.w.widen(value)
+        self.w.put(f"call void @{function}(ptr %chip, i64 %cycle, i64 {address}, i64 {wide})")
 
 
 class Shared(Function):

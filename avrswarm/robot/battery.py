@@ -74,21 +74,6 @@ def _volts_at(filled: float) -> float:
     return VOLTS[number] + (VOLTS[number + 1] - VOLTS[number]) * (place - number)
 
 
-@entry
-def drain(
-    boards: Boards,
-    battery: BatteryState,
-    duty: NDArray[np.int64],
-    pulses: NDArray[np.int64],
-    dt_s: float,
-) -> None:
-    """Take one step's charge from every battery.
-
-    ``duty`` is ``MotorState.duty``; ``pulses`` counts the infrared pulses a robot sent in the step.
-    """
-    drain_batteries(boards, battery, duty, pulses, dt_s)
-
-
 @kernel
 def drain_batteries(
     boards: Boards,
@@ -96,9 +81,14 @@ def drain_batteries(
     duty: NDArray[np.int64],
     pulses: NDArray[np.int64],
     dt_s: float,
+    first: int,
+    end: int,
 ) -> None:
-    """Take one step's charge from every battery (compiled code calls this one)."""
-    for robot in range(len(duty)):
+    """Take one step's charge from the batteries of some robots.
+
+    ``duty`` is ``MotorState.duty``; ``pulses`` counts the infrared pulses a robot sent in the step.
+    """
+    for robot in range(first, end):
         current = SLEEP_MA if boards.asleep[robot] else CHIP_MA
         if boards.powered[robot]:
             current += ANALOG_MA

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from avrswarm.chip.peripherals.timer_unit import TopSource, Waveform
 from avrswarm.chip.registers import DDRB, DDRD, PORTB, PORTD
 from avrswarm.chip.state import ChipRow
-from avrswarm.jit import entry, kernel
+from avrswarm.jit import kernel
 
 if TYPE_CHECKING:
     from avrswarm.robot.board import Boards
@@ -107,20 +107,18 @@ def make_motors(
     )
 
 
-@entry
-def update_drives(
-    boards: Boards, motors: MotorState, dt_s: float, out_left: Floats, out_right: Floats
-) -> None:
-    """Look at every board's motor outputs and write the drives for the next step."""
-    read_drives(boards, motors, dt_s, out_left, out_right)
-
-
 @kernel
 def read_drives(
-    boards: Boards, motors: MotorState, dt_s: float, out_left: Floats, out_right: Floats
+    boards: Boards,
+    motors: MotorState,
+    dt_s: float,
+    out_left: Floats,
+    out_right: Floats,
+    first: int,
+    end: int,
 ) -> None:
-    """Write the drives of all robots (compiled code calls this one)."""
-    for robot in range(len(motors.duty)):
+    """Look at the motor outputs of some robots' boards and write the drives for the next step."""
+    for robot in range(first, end):
         for motor in range(2):
             motors.duty[robot, motor] = boards.duty[robot, motor]
             _start_or_stop(motors, robot, motor, dt_s)

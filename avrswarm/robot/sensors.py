@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from avrswarm.chip.registers import DDRD, PORTD
 from avrswarm.chip.state import ChipRow, Chips
-from avrswarm.jit import entry, kernel
+from avrswarm.jit import kernel
 from avrswarm.robot.motors import SUPPLY_BIT
 
 if TYPE_CHECKING:
@@ -64,23 +64,6 @@ def is_powered(c: ChipRow) -> bool:
     return (int(c.memory[PORTD]) & int(c.memory[DDRD]) & SUPPLY_BIT) != 0
 
 
-@entry
-def apply_sensors(
-    chips: Chips,
-    boards: Boards,
-    shown: NDArray[np.int32],
-    lux: NDArray[np.float64],
-    battery_v: NDArray[np.float64],
-    temperature_c: float,
-    microvolts_per_lux: NDArray[np.float64],
-) -> None:
-    """Write ADC6, ADC7 and the temperature channel of every chip (arrays: per robot).
-
-    ``shown`` (three columns) has what was written the last time: what is still so is left alone.
-    """
-    put_sensors(chips, boards, shown, lux, battery_v, temperature_c, microvolts_per_lux)
-
-
 @kernel
 def put_sensors(
     chips: Chips,
@@ -90,10 +73,15 @@ def put_sensors(
     battery_v: NDArray[np.float64],
     temperature_c: float,
     microvolts_per_lux: NDArray[np.float64],
+    first: int,
+    end: int,
 ) -> None:
-    """Write the voltages (compiled code calls this one)."""
+    """Write ADC6, ADC7 and the temperature channel of some robots' chips (arrays: per robot).
+
+    ``shown`` (three columns) has what was written the last time: what is still so is left alone.
+    """
     temperature = temperature_microvolts(temperature_c)
-    for robot in range(len(chips)):
+    for robot in range(first, end):
         light = 0
         if boards.powered[robot]:
             light = light_microvolts(lux[robot], microvolts_per_lux[robot])

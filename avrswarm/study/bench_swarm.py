@@ -124,9 +124,7 @@ def _measure(case: _Case, threads: int | None) -> SwarmRow:
         recorder.start()
         simulation.run(_UP_S, on_step=lambda _: recorder.sample())
         watch = _Stopwatch()
-        watch.watch(simulation, "_prepare_step", "sensors and neighbours")
-        watch.watch(simulation, "_move", "motors, battery, motion")
-        watch.watch(simulation, "_run_chips", "chips and light")
+        watch.watch(simulation, "_run_chips", "compiled")
         watch.watch(recorder, "sample", "records")
         edges = int(simulation._plan.progress[Progress.EDGES])
         spent = simulation._desks[0].spent.copy()
@@ -136,13 +134,21 @@ def _measure(case: _Case, threads: int | None) -> SwarmRow:
         edges = int(simulation._plan.progress[Progress.EDGES]) - edges
         spent = simulation._desks[0].spent - spent
         recorder.finish("bench")
-    in_chips = float(spent[Spent.CHIPS]) / max(float(spent[Spent.ALL]), 1.0)
-    took = watch.seconds
-    chips = took["chips and light"] * in_chips
-    physics = took["sensors and neighbours"] + took["motors, battery, motion"]
-    medium = took.pop("chips and light") - chips
-    phases = {"chips": chips, "light and rounds": medium, **took}
-    phases["between steps"] = wall - sum(phases.values())
+    compiled, records = watch.seconds["compiled"], watch.seconds["records"]
+    ticks = float(spent[[Spent.WINDOWS, Spent.SENSES, Spent.MOTION]].sum()) or 1.0
+    chips, windows, senses, motion = (
+        compiled * float(spent[part]) / ticks
+        for part in (Spent.CHIPS, Spent.WINDOWS, Spent.SENSES, Spent.MOTION)
+    )
+    medium, physics = windows - chips, senses + motion
+    phases = {
+        "chips": chips,
+        "light and rounds": medium,
+        "sensors": senses,
+        "motors, battery, motion": motion,
+        "records": records,
+        "between steps": wall - compiled - records,
+    }
     pairs = int(simulation._neighbours.first[-1])
     factor = seconds / wall
     return SwarmRow(
@@ -160,7 +166,7 @@ def _measure(case: _Case, threads: int | None) -> SwarmRow:
         chips_share=chips / wall,
         medium_share=medium / wall,
         physics_share=physics / wall,
-        records_share=took["records"] / wall,
+        records_share=records / wall,
         kib_per_robot=_bytes_of(simulation) / case.robots / 1024,
         phases={name: value / seconds for name, value in phases.items()},
     )
@@ -181,7 +187,7 @@ def _bytes_of(simulation: Simulation) -> int:
         *simulation.motors,
         *simulation.battery,
         *simulation.traits,
-        *simulation._work,
+        *simulation._surroundings,
     ]
     seen: dict[int, int] = {}
     while parts:

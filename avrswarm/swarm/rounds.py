@@ -29,6 +29,7 @@ from avrswarm.robot.infrared import FrontEndRow
 from avrswarm.robot.listener import NOTHING, speak, speaker_timeout
 from avrswarm.swarm import sharing
 from avrswarm.swarm.copying import copy_row
+from avrswarm.swarm.surroundings import Surroundings, blocks_of, drive_block, show_block
 from avrswarm.swarm.window import (
     LONG_AGO,
     MESSAGE_GAP,
@@ -47,6 +48,8 @@ from avrswarm.swarm.window import (
     take_back,
     time_of,
 )
+from avrswarm.world.neighbours import are_near
+from avrswarm.world.step import NO_ROOM, advance_world
 
 
 class Role(IntEnum):
@@ -64,6 +67,26 @@ class Need(IntEnum):
     IMAGES = 1  # robots want to program their flash: give them copies
     PRINTER = 2  # robots have printed
     WITNESS = 3  # all robots agree on the window, which is not final yet
+    LINKS = 4  # robots have gone so far that others may hear them now
+    FAST_LEDS = 5  # LEDs flash faster than light is followed
+    NO_ROOM = 6  # too many bodies are pressed together
+
+
+class Part(IntEnum):
+    """Where a step of the world stands: what its leader does next."""
+
+    SHOW = 0  # show robots what their sensors see
+    CHIPS = 1  # run chips, window by window
+    MOVE = 2  # let robots move
+    DONE = 3
+
+
+class Work(IntEnum):
+    """What a task is."""
+
+    RUN = 0  # run the chip of a robot in ``todo``
+    SHOW = 1  # for a block of robots: see ``avrswarm.swarm.surroundings``
+    DRIVE = 2
 
 
 class Stage(IntEnum):
@@ -91,6 +114,10 @@ class Progress(IntEnum):
     HELPERS = 11  # threads that may help
     EDGES = 12  # rising edges that comparators have shown so far
     TICKS_RAN = 13  # 1: those with a tick have run
+    PART = 14  # of the step: a ``Part``
+    STEP = 15  # number of the step
+    MOVED = 16  # 1: robots stand where their surroundings do not expect them yet
+    WORK = 17  # what the tasks of a round are
 
 
 class Plan(NamedTuple):
@@ -132,10 +159,18 @@ def _run_task(
     medium: Medium,
     links: Links,
     controller: Controller,
+    surroundings: Surroundings,
     desk: Desk,
     plan: Plan,
     number: int,
 ) -> None:
+    if plan.progress[Progress.WORK] == Work.SHOW:
+        moved = plan.progress[Progress.MOVED]
+        show_block(swarm.chips, swarm.boards, surroundings, moved, number)
+        return
+    if plan.progress[Progress.WORK] == Work.DRIVE:
+        drive_block(swarm.boards, surroundings, swarm.dead, plan.pulses, number)
+        return
     robot = plan.todo[number]
     swarm.outcome[robot] = run_window(
         swarm,
@@ -152,29 +187,58 @@ def _run_task(
 
 @kernel
 def _take_tasks(
-    swarm: Swarm, medium: Medium, links: Links, controller: Controller, desk: Desk, plan: Plan
+    swarm: Swarm,
+    medium: Medium,
+    links: Links,
+    controller: Controller,
+    surroundings: Surroundings,
+    desk: Desk,
+    plan: Plan,
 ) -> None:
     many = sharing.at_once(plan.board, plan.progress[Progress.HELPERS] + 1)
     first, end = sharing.take_tasks(plan.board, many)
     while first < end:
         for number in range(first, end):
-            _run_task(swarm, medium, links, controller, desk, plan, number)
+            _run_task(swarm, medium, links, controller, surroundings, desk, plan, number)
         first, end = sharing.take_tasks(plan.board, many)
 
 
 @kernel
+def _do_tasks(
+    swarm: Swarm,
+    medium: Medium,
+    links: Links,
+    controller: Controller,
+    surroundings: Surroundings,
+    desk: Desk,
+    plan: Plan,
+    work: int,
+    count: int,
+) -> None:
+    """Do tasks of one kind, together with all helpers."""
+    plan.progress[Progress.WORK] = work
+    if plan.progress[Progress.HELPERS] == 0 or count < 2:
+        for number in range(count):
+            _run_task(swarm, medium, links, controller, surroundings, desk, plan, number)
+        return
+    sharing.open_round(plan.board, count)
+    _take_tasks(swarm, medium, links, controller, surroundings, desk, plan)
+    sharing.close_round(plan.board)
+
+
+@kernel
 def _run_round(
-    swarm: Swarm, medium: Medium, links: Links, controller: Controller, desk: Desk, plan: Plan
+    swarm: Swarm,
+    medium: Medium,
+    links: Links,
+    controller: Controller,
+    surroundings: Surroundings,
+    desk: Desk,
+    plan: Plan,
 ) -> None:
     """Run all robots of ``todo``."""
     count = plan.progress[Progress.COUNT]
-    if plan.progress[Progress.HELPERS] == 0 or count < 2:
-        for number in range(count):
-            _run_task(swarm, medium, links, controller, desk, plan, number)
-        return
-    sharing.open_round(plan.board, count)
-    _take_tasks(swarm, medium, links, controller, desk, plan)
-    sharing.close_round(plan.board)
+    _do_tasks(swarm, medium, links, controller, surroundings, desk, plan, Work.RUN, count)
 
 
 @kernel
@@ -291,7 +355,13 @@ def _wants_image(swarm: Swarm, plan: Plan) -> bool:
 
 @kernel
 def _agree(
-    swarm: Swarm, medium: Medium, links: Links, controller: Controller, desk: Desk, plan: Plan
+    swarm: Swarm,
+    medium: Medium,
+    links: Links,
+    controller: Controller,
+    surroundings: Surroundings,
+    desk: Desk,
+    plan: Plan,
 ) -> int:
     """Run rounds until nothing changes any more; return a ``Need``."""
     progress = plan.progress
@@ -301,7 +371,7 @@ def _agree(
         progress[Progress.TICKS_RAN] = 0
         _find_controller_pulses(controller, progress, end)
         _find_senders(swarm, progress[Progress.TIME] - MESSAGE_GAP, plan)
-        _run_round(swarm, medium, links, controller, desk, plan)
+        _run_round(swarm, medium, links, controller, surroundings, desk, plan)
         progress[Progress.STAGE] = Stage.ROUND_RAN
         if _wants_image(swarm, plan):
             return Need.IMAGES.value
@@ -315,7 +385,7 @@ def _agree(
             progress[Progress.EVERYONE_RAN] = 1
         if progress[Progress.COUNT] == 0 and progress[Progress.EVERYONE_RAN]:
             break
-        _run_round(swarm, medium, links, controller, desk, plan)
+        _run_round(swarm, medium, links, controller, surroundings, desk, plan)
         if _wants_image(swarm, plan):
             return Need.IMAGES.value
     progress[Progress.STAGE] = Stage.AGREED
@@ -328,6 +398,7 @@ def advance(
     medium: Medium,
     links: Links,
     controller: Controller,
+    surroundings: Surroundings,
     desk: Desk,
     plan: Plan,
     traffic: Traffic,
@@ -337,18 +408,98 @@ def advance(
     progress = plan.progress
     if role == Role.HELP:
         while sharing.join_round(plan.board):
-            _take_tasks(swarm, medium, links, controller, desk, plan)
+            _take_tasks(swarm, medium, links, controller, surroundings, desk, plan)
             sharing.leave_round(plan.board)
         return Need.NOTHING.value
     if role == Role.CATCH_UP:
         for number in range(progress[Progress.COUNT]):
             catch_up(swarm, desk, plan.todo[number], progress[Progress.TIME])
         return Need.NOTHING.value
-    begin = sharing.ticks_now()
+    need = Need.NOTHING.value
+    while need == Need.NOTHING and progress[Progress.PART] != Part.DONE:
+        begin = sharing.ticks_now()
+        part = progress[Progress.PART]
+        if part == Part.SHOW:
+            need = _show(swarm, medium, links, controller, surroundings, desk, plan)
+            desk.spent[Spent.SENSES] += sharing.ticks_now() - begin
+        elif part == Part.CHIPS:
+            need = _run_windows(swarm, medium, links, controller, surroundings, desk, plan, traffic)
+            desk.spent[Spent.WINDOWS] += sharing.ticks_now() - begin
+        else:
+            need = _move(swarm, medium, links, controller, surroundings, desk, plan)
+            desk.spent[Spent.MOTION] += sharing.ticks_now() - begin
+    return need
+
+
+@kernel
+def _show(
+    swarm: Swarm,
+    medium: Medium,
+    links: Links,
+    controller: Controller,
+    surroundings: Surroundings,
+    desk: Desk,
+    plan: Plan,
+) -> int:
+    """Show robots what their sensors see where they are now; return a ``Need``."""
+    progress = plan.progress
+    s = surroundings
+    if progress[Progress.MOVED] and not are_near(
+        s.world.x_mm, s.world.y_mm, s.listed_x_mm, s.listed_y_mm, s.slack_mm
+    ):
+        return Need.LINKS.value
+    blocks = blocks_of(len(swarm.fresh))
+    _do_tasks(swarm, medium, links, controller, surroundings, desk, plan, Work.SHOW, blocks)
+    progress[Progress.MOVED] = 0
+    progress[Progress.PART] = Part.CHIPS
+    return Need.NOTHING.value
+
+
+@kernel
+def _move(
+    swarm: Swarm,
+    medium: Medium,
+    links: Links,
+    controller: Controller,
+    surroundings: Surroundings,
+    desk: Desk,
+    plan: Plan,
+) -> int:
+    """Let robots move as their motors were told in this step; return a ``Need``."""
+    for robot in range(len(swarm.fresh)):
+        if swarm.senders[robot].lost and not swarm.dead[robot]:
+            return Need.FAST_LEDS.value
+    blocks = blocks_of(len(swarm.fresh))
+    _do_tasks(swarm, medium, links, controller, surroundings, desk, plan, Work.DRIVE, blocks)
+    s = surroundings
+    step = plan.progress[Progress.STEP]
+    moved = advance_world(s.world, s.work, s.drive_left, s.drive_right, s.dt_s, step)
+    if moved == NO_ROOM:
+        return Need.NO_ROOM.value
+    if moved:
+        plan.progress[Progress.MOVED] = 1
+    plan.progress[Progress.PART] = Part.DONE
+    return Need.NOTHING.value
+
+
+@kernel
+def _run_windows(
+    swarm: Swarm,
+    medium: Medium,
+    links: Links,
+    controller: Controller,
+    surroundings: Surroundings,
+    desk: Desk,
+    plan: Plan,
+    traffic: Traffic,
+) -> int:
+    """Lead through all windows of a step; return a ``Need``."""
+    progress = plan.progress
     need = Need.NOTHING.value
     while need == Need.NOTHING and progress[Progress.TIME] < progress[Progress.STEP_END]:
-        need = _advance_window(swarm, medium, links, controller, desk, plan, traffic)
-    desk.spent[Spent.ALL] += sharing.ticks_now() - begin
+        need = _advance_window(swarm, medium, links, controller, surroundings, desk, plan, traffic)
+    if need == Need.NOTHING:
+        progress[Progress.PART] = Part.MOVE
     return need
 
 
@@ -358,6 +509,7 @@ def _advance_window(
     medium: Medium,
     links: Links,
     controller: Controller,
+    surroundings: Surroundings,
     desk: Desk,
     plan: Plan,
     traffic: Traffic,
@@ -365,7 +517,7 @@ def _advance_window(
     """Lead through one window, or what is left of it; return a ``Need``."""
     progress = plan.progress
     if progress[Progress.STAGE] != Stage.AGREED:
-        need = _agree(swarm, medium, links, controller, desk, plan)
+        need = _agree(swarm, medium, links, controller, surroundings, desk, plan)
         if need != Need.NOTHING:
             return need
         if progress[Progress.WITNESSED]:

@@ -53,15 +53,15 @@ from avrswarm.isa.decode import FLASH_WORDS, decode_image
 from avrswarm.program import Program, load_program, with_debug_information
 from avrswarm.program.space import Space
 from avrswarm.program.variables import Values
-from avrswarm.robot import battery as battery_model
-from avrswarm.robot import infrared, motors, sensors
+from avrswarm.robot import infrared
 from avrswarm.robot.board import allocate_boards, look_at_all
 from avrswarm.robot.infrared import FRONT_END_DTYPE, LED_PINS, MICROVOLTS_PER_COUNT, Receiver
 from avrswarm.robot.listener import FRAME, MESSAGE, allocate_listeners, allocate_speakers
 from avrswarm.scene import Scene, build, place_robots, read_scene
 from avrswarm.scene.model import Command
 from avrswarm.swarm import overhead, rounds, sharing, window
-from avrswarm.swarm.rounds import Need, Progress, Role, Traffic, make_plan
+from avrswarm.swarm.rounds import Need, Part, Progress, Role, Traffic, make_plan
+from avrswarm.swarm.surroundings import Surroundings
 from avrswarm.swarm.window import (
     EMISSION_DTYPE,
     LONG_AGO,
@@ -73,11 +73,9 @@ from avrswarm.swarm.window import (
     Swarm,
     make_desk,
 )
-from avrswarm.world import light as light_model
-from avrswarm.world.neighbours import Neighbours, allocate_neighbours, are_near, find_neighbours
+from avrswarm.world.neighbours import Neighbours, allocate_neighbours, find_neighbours
 from avrswarm.world.optics import LIMIT_COUNTS, reach_mm
 from avrswarm.world.state import allocate_workspace
-from avrswarm.world.step import NO_ROOM, advance_world
 
 DEFAULT_WINDOW_US = 2000.0
 STATE_FORMAT = 2
@@ -290,19 +288,33 @@ class Simulation:
         self.group = placed.group
         self.traits = build.make_robots(scene, placed)
         self.world = build.make_scene_world(scene, placed)
-        self._work = allocate_workspace(self.world)
-        self._light = build.make_scene_light(scene)
         self.motors = build.make_scene_motors(scene, self.traits)
         self.battery = build.make_scene_batteries(scene, placed)
-        self._sensor = build.sensor_place(scene)
-        self._lux = np.zeros(count)
-        self._light_gain = self.traits.light_gain * scene.sensors.light_volts_per_lux * 1e6
-        self._drive_left, self._drive_right = np.zeros(count), np.zeros(count)
         self._build_chips(count, skip_idle)
         self.traits = self.traits._replace(eeprom=self._swarm.chips.eeprom)
         self._build_medium(count)
-        self._moved = True
+        ahead_mm, aside_mm = build.sensor_place(scene)
+        self._surroundings = Surroundings(
+            world=self.world,
+            work=allocate_workspace(self.world),
+            motors=self.motors,
+            battery=self.battery,
+            light=build.make_scene_light(scene),
+            drive_left=np.zeros(count),
+            drive_right=np.zeros(count),
+            lux=np.zeros(count),
+            microvolts_per_lux=self.traits.light_gain * scene.sensors.light_volts_per_lux * 1e6,
+            shown=np.full((count, 3), -1, np.int32),
+            listed_x_mm=np.full(count, np.inf),
+            listed_y_mm=np.full(count, np.inf),
+            slack_mm=EARSHOT_MARGIN_MM / 2,
+            sensor_ahead_mm=float(ahead_mm),
+            sensor_aside_mm=float(aside_mm),
+            temperature_c=float(scene.world.temperature_c),
+            dt_s=scene.world.step_ms / 1000,
+        )
         self._plan = make_plan(count)
+        self._plan.progress[Progress.MOVED] = 1
         self._plan.progress[Progress.WINDOW] = self._window_units
         self._plan.progress[Progress.HELPERS] = min(self.threads, count) - 1
         room = count + 256
@@ -390,7 +402,6 @@ class Simulation:
             dead=np.zeros(count, np.uint8),
             boards=allocate_boards(count),
         )
-        self._shown = np.full((count, 3), -1, np.int32)  # by sensors
 
     def _build_medium(self, count: int) -> None:
         scene, traits = self.scene, self.traits
@@ -419,8 +430,6 @@ class Simulation:
         best *= 1 + window.PULSE_NOISE_REACH * self._medium.pulse_noise
         self._range_mm = reach_mm(curve, best) + 4 * scene.optics.distance_noise_mm
         self._use_lists(allocate_neighbours(count))
-        self._listed_x_mm = np.full(count, np.inf)
-        self._listed_y_mm = np.full(count, np.inf)
         self._controller = overhead.make_controller(scene, count)
 
     # ---- running ---------------------------------------------------------------------------------
@@ -459,25 +468,39 @@ class Simulation:
         progress = self._plan.progress
         progress[Progress.TIME] = self._time
         progress[Progress.STEP_END] = self._time + self._step_units
+        progress[Progress.STEP] = self._step
+        progress[Progress.PART] = Part.SHOW
         progress[Progress.WITNESSED] = len(self._witnesses) > 0
         need = self._run_chips(Role.LEAD)
         while need != Need.NOTHING:
-            if need == Need.IMAGES:
-                self._give_images()
-            elif need == Need.PRINTER:
-                self._read_printers()
-            else:
-                self._tell_witnesses()
+            self._give(Need(need))
             need = self._run_chips(Role.LEAD)
         self._time += self._step_units
         self._step += 1
         self._check_room()
-        self._stop_fast_leds()
-        self._move()
         if progress[Progress.DEATHS] > len(self.faults):
             messages = self._note_faults()
             if self.scene.scene.on_fault == "stop_run":
                 raise ChipFault(messages[0])
+
+    def _give(self, need: Need) -> None:
+        """Do what the compiled part of a step cannot."""
+        match need:
+            case Need.IMAGES:
+                self._give_images()
+            case Need.PRINTER:
+                self._read_printers()
+            case Need.WITNESS:
+                self._tell_witnesses()
+            case Need.LINKS:
+                self._find_links()
+            case Need.FAST_LEDS:
+                self._stop_fast_leds()
+            case _:
+                raise SceneError(
+                    f"at {self.time_s:.3f} s more bodies are pressed together than there is room"
+                    " for; give the scene a larger arena or fewer robots"
+                )
 
     def _check_room(self) -> None:
         """Refuse to go on where pulses found no room, rather than lose them."""
@@ -497,7 +520,7 @@ class Simulation:
         swarm = self._swarm
         fast = np.flatnonzero((swarm.senders["lost"] > 0) & (swarm.dead == 0))
         if len(fast):
-            self._catch_up(fast)
+            self._catch_up(fast, self._time + self._step_units)
             swarm.dead[fast] = 1
             swarm.quiet_until[fast] = NEVER
             self._plan.progress[Progress.DEATHS] += len(fast)
@@ -515,6 +538,7 @@ class Simulation:
                 self._medium,
                 self._links,
                 self._controller,
+                self._surroundings,
                 desk,
                 self._plan,
                 self._traffic,
@@ -539,11 +563,11 @@ class Simulation:
         self._helpers.clear()
         self._plan.board[sharing.DISMISSED] = 0
 
-    def _catch_up(self, robots: Sequence[int] | NDArray[np.int64]) -> None:
-        """Bring chips that lag or are ahead to the time of now."""
+    def _catch_up(self, robots: Sequence[int] | NDArray[np.int64], time: int | None = None) -> None:
+        """Bring chips that lag or are ahead to a time; default: that of now."""
         self._plan.todo[: len(robots)] = robots
         self._plan.progress[Progress.COUNT] = len(robots)
-        self._plan.progress[Progress.TIME] = self._time
+        self._plan.progress[Progress.TIME] = self._time if time is None else time
         self._run_chips(Role.CATCH_UP)
 
     def _take_translations(self) -> None:
@@ -557,21 +581,8 @@ class Simulation:
         self._take_translations()
         scene = self.scene
         count = len(self.group)
-        if self._moved:
-            self._find_links()
+        if self._plan.progress[Progress.MOVED]:
             overhead.aim(self._controller, scene, self.world.x_mm[:count], self.world.y_mm[:count])
-            ahead, aside = self._sensor
-            light_model.illuminate(self.world, self._light, ahead, aside, self._lux)
-            self._moved = False
-        sensors.apply_sensors(
-            self._swarm.chips,
-            self._swarm.boards,
-            self._shown,
-            self._lux,
-            self.battery.volts,
-            scene.world.temperature_c,
-            self._light_gain,
-        )
         drift = scene.spread.clock_drift_percent
         if drift > 0:
             turns = self.time_s / scene.spread.clock_drift_period_s + self.traits.drift_phase
@@ -581,20 +592,17 @@ class Simulation:
             rounds.set_clock_periods(self._swarm, self._time, periods)
 
     def _find_links(self) -> None:
-        """List who may hear whom, if the lists of before do not hold any more."""
+        """List who may hear whom where robots are now."""
         count = len(self.group)
         x_mm, y_mm = self.world.x_mm, self.world.y_mm
-        slack_mm = EARSHOT_MARGIN_MM / 2
-        if are_near(x_mm, y_mm, self._listed_x_mm, self._listed_y_mm, slack_mm):
-            return
         lists = find_neighbours(
             x_mm, y_mm, count, self._range_mm + EARSHOT_MARGIN_MM, self._neighbours
         )
         if lists is not self._neighbours:
             self._dismiss_helpers()
             self._use_lists(lists)
-        self._listed_x_mm[:] = x_mm[:count]
-        self._listed_y_mm[:] = y_mm[:count]
+        self._surroundings.listed_x_mm[:] = x_mm[:count]
+        self._surroundings.listed_y_mm[:] = y_mm[:count]
 
     def _use_lists(self, lists: Neighbours) -> None:
         self._neighbours = lists
@@ -657,7 +665,7 @@ class Simulation:
         self._dismiss_helpers()
         self._controller = overhead.make_controller(self.scene, len(self.group))
         self._plan.progress[Progress.LAST_PULSE] = 0
-        self._moved = True  # whom they reach is worked out with the links
+        self._plan.progress[Progress.MOVED] = 1  # whom they reach is worked out with the links
 
     def witness(self, robot: int, notice: Callable[[Witnessed], None]) -> None:
         """Call ``notice`` after every window with what a robot went through; changes nothing."""
@@ -706,25 +714,6 @@ class Simulation:
             tape,
             end,
         )
-
-    def _move(self) -> None:
-        boards, dt_s = self._swarm.boards, self.scene.world.step_ms / 1000
-        motors.update_drives(boards, self.motors, dt_s, self._drive_left, self._drive_right)
-        if self._plan.progress[Progress.DEATHS]:
-            dead = self._swarm.dead > 0
-            self._drive_left[dead] = self._drive_right[dead] = 0.0
-        battery_model.drain(boards, self.battery, self.motors.duty, self._plan.pulses, dt_s)
-        self._plan.pulses[:] = 0
-        moved = advance_world(
-            self.world, self._work, self._drive_left, self._drive_right, dt_s, self._step
-        )
-        if moved == NO_ROOM:
-            raise SceneError(
-                f"at {self.time_s:.3f} s more bodies are pressed together than there is room for;"
-                " give the scene a larger arena or fewer robots"
-            )
-        if moved:
-            self._moved = True
 
     # ---- looking ---------------------------------------------------------------------------------
 
@@ -944,13 +933,13 @@ class Simulation:
             target[...] = parts[name]
         swarm.chips.skip_idle = skip_idle
         look_at_all(swarm.chips, swarm.boards)
-        self._shown[:] = -1
+        self._surroundings.shown[:] = -1
         swarm.dead[:] = (swarm.chips.fault != 0) | (swarm.senders["lost"] > 0)
         swarm.quiet_until[swarm.dead > 0] = NEVER
         self._plan.progress[Progress.DEATHS] = swarm.dead.sum()
         self._note_faults()
         self._time, self._step = int(info["time"]), int(info["step"])
-        self._moved = True
+        self._plan.progress[Progress.MOVED] = 1
 
 
 def _digest_of(path: Path) -> str | None:

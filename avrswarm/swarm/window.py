@@ -180,8 +180,10 @@ class Desk(NamedTuple):
 class Spent(IntEnum):
     """What a thread's time goes into; in ticks of the processor's clock."""
 
-    ALL = 0
-    CHIPS = 1
+    WINDOWS = 0  # the leader's
+    CHIPS = 1  # a part of that
+    SENSES = 2
+    MOTION = 3
 
 
 def make_desk(rows: int = 32_768) -> Desk:

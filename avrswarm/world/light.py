@@ -105,10 +105,16 @@ def _image_at(light: Light, x_mm: float, y_mm: float) -> float:
 
 @kernel
 def light_robots(
-    world: WorldState, light: Light, ahead_mm: float, aside_mm: float, out_lux: Floats
+    world: WorldState,
+    light: Light,
+    ahead_mm: float,
+    aside_mm: float,
+    out_lux: Floats,
+    first: int,
+    end: int,
 ) -> None:
-    """Write the illuminance at every robot's sensor, which sits at a place in the robot's frame."""
-    for robot in range(world.robots):
+    """Write the illuminance at some robots' sensors, which sit at a place in the robot's frame."""
+    for robot in range(first, end):
         cosine, sine = cosine_sine(world.heading_rad[robot])
         x = world.x_mm[robot] + cosine * ahead_mm - sine * aside_mm
         y = world.y_mm[robot] + sine * ahead_mm + cosine * aside_mm
@@ -120,4 +126,4 @@ def illuminate(
     world: WorldState, light: Light, ahead_mm: float, aside_mm: float, out_lux: Floats
 ) -> None:
     """Write the illuminance at every robot's sensor (the entry to ``light_robots``)."""
-    light_robots(world, light, ahead_mm, aside_mm, out_lux)
+    light_robots(world, light, ahead_mm, aside_mm, out_lux, 0, world.robots)

@@ -49,7 +49,7 @@ def find_neighbours(
     return lists
 
 
-@entry
+@kernel
 def are_near(x_mm: Floats, y_mm: Floats, then_x_mm: Floats, then_y_mm: Floats, mm: float) -> bool:
     """Tell whether no body is further than ``mm`` from where it was then."""
     for body in range(len(then_x_mm)):

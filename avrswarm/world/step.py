@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from avrswarm.jit import entry, kernel
+from avrswarm.jit import kernel
 from avrswarm.world.collisions import keep_pairs_listed, push_apart
 from avrswarm.world.motion import move_robots
 from avrswarm.world.state import WorkSpace, WorldState
@@ -14,7 +14,7 @@ NO_ROOM = -1
 """``advance_world`` found more pairs of close bodies than can be: the bodies overlap badly."""
 
 
-@entry
+@kernel
 def advance_world(
     world: WorldState,
     work: WorkSpace,
@@ -27,19 +27,6 @@ def advance_world(
 
     Returns 1 if anything moved, 0 if everything stands as before, ``NO_ROOM`` if nothing was done.
     """
-    return advance(world, work, drives_left, drives_right, dt_s, step_number)
-
-
-@kernel
-def advance(
-    world: WorldState,
-    work: WorkSpace,
-    drives_left: NDArray[np.float64],
-    drives_right: NDArray[np.float64],
-    dt_s: float,
-    step_number: int,
-) -> int:
-    """Advance all bodies by one step (compiled code calls this one)."""
     resting = True
     for robot in range(world.robots):
         if drives_left[robot] > 0.0 or drives_right[robot] > 0.0:

@@ -11,6 +11,8 @@ from avrswarm.robot import battery, distance_tables, sensors
 from avrswarm.robot.board import allocate_boards, look_at_all
 from avrswarm.robot.eeprom_map import HIGH_GAIN_EXAMPLE, LOW_GAIN_EXAMPLE
 
+from .entries import apply_sensors, drain
+
 pytestmark = pytest.mark.jit_off
 
 PER_LUX = np.array([sensors.MICROVOLTS_PER_LUX])
@@ -37,7 +39,7 @@ def boards_of(chips):
 def sense(chips, lux, volts, celsius):
     shown = np.full((1, 3), -1, np.int32)
     for light in (lux + 1, lux, lux):  # what is still so is left alone, what is not is written
-        sensors.apply_sensors(
+        apply_sensors(
             chips, boards_of(chips), shown, np.array([light]), np.array([volts]), celsius, PER_LUX
         )
 
@@ -83,7 +85,7 @@ def hours_to_empty(chips, duty=(0, 0), pulses_per_s=0):
     duties = np.array([duty], np.int64)
     pulses = np.array([pulses_per_s * 360], np.int64)
     for tenth in range(20_000):
-        battery.drain(boards_of(chips), state, duties, pulses, 360.0)
+        drain(boards_of(chips), state, duties, pulses, 360.0)
         if state.charge_mah[0] == 0:
             return tenth / 10
     return 2000
@@ -102,7 +104,7 @@ def test_charging_fills_and_stops():
     state = battery.make_batteries(1, 10.0, np.ones(1, np.int64))
     for _ in range(100):
         duty, pulses = np.zeros((1, 2), np.int64), np.zeros(1, np.int64)
-        battery.drain(boards_of(chip_with()), state, duty, pulses, 360.0)
+        drain(boards_of(chip_with()), state, duty, pulses, 360.0)
     assert state.charge_mah[0] == battery.CAPACITY_MAH
     assert state.volts[0] == pytest.approx(4.18)
 

@@ -11,8 +11,10 @@ from avrswarm.chip.registers import DDRB, DDRD, PORTB, PORTD
 from avrswarm.chip.state import allocate
 from avrswarm.program import load_program
 from avrswarm.robot.board import allocate_boards, look_at_all
-from avrswarm.robot.motors import CALIBRATED, make_motors, update_drives
+from avrswarm.robot.motors import CALIBRATED, make_motors
 from avrswarm.scene.shipped import shipped_folder
+
+from .entries import update_drives
 
 pytestmark = pytest.mark.jit_off
 

@@ -2,13 +2,18 @@
 
 import numpy as np
 
-from avrswarm.jit import JIT_DISABLED
+from avrswarm.jit import JIT_DISABLED, entry
 from avrswarm.world.build import make_world
 from avrswarm.world.state import allocate_workspace
 from avrswarm.world.step import advance_world
 
 EXAMPLES = 10 if JIT_DISABLED else 60
 DT_S = 0.004
+
+
+@entry
+def step(world, work, left, right, dt_s, number):
+    return advance_world(world, work, left, right, dt_s, number)
 
 
 def overlaps(world):
@@ -51,6 +56,6 @@ def run(world, left, right, steps, first_step=0):
     """Advance a world with constant drives; return its work arrays."""
     work = allocate_workspace(world)
     left, right = np.asarray(left, np.float64), np.asarray(right, np.float64)
-    for step in range(first_step, first_step + steps):
-        assert advance_world(world, work, left, right, DT_S, step) >= 0
+    for number in range(first_step, first_step + steps):
+        assert step(world, work, left, right, DT_S, number) >= 0
     return work
