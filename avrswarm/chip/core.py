@@ -90,7 +90,7 @@ def run(
     probe_status = 0
     enter = blocks[native.ENTER]
     if enter:
-        native.prepare(c, flash, tape)
+        native.prepare(c, flash, tape, scratch[idle.FIRST_PUSH :])
 
     while True:
         # ---- instruction boundary: events, resets, sleep, interrupts -----------------------------
@@ -216,7 +216,7 @@ def run(
                     at_target = n[Slot.PC] == n[Slot.TARGET] and n[Slot.CYCLE] > n[Slot.START]
                     if n[Slot.CYCLE] > n[Slot.LIMIT] or at_target:
                         break
-            reason = interpret(c, flash, code, blocks, tape, translated)
+            reason = interpret(c, flash, code, blocks, tape, scratch, translated)
             if reason != Stop.CYCLES or c.fault or n[Slot.PC] == n[Slot.TARGET]:
                 break
         cycle = n[Slot.CYCLE]

@@ -49,13 +49,14 @@ class Slot(IntEnum):
     ORIGIN = 17  # cycle at which it did
     STACK = 18  # stack pointer at that time; -1 = there is no probe
     PUSHED = 19  # bytes that have been pushed since
-    FLASH = 20  # for translated code: address of the flash words
-    TAPE = 21  # address of the tape, and its rows
-    TAPE_ROWS = 22
-    LOAD = 23  # addresses of functions in ``avrswarm.chip.native``
-    STORE = 24
-    CHANGE_BIT = 25
-    LET_INTERRUPT = 26
+    PUSHES = 20  # for translated code: address at which to note them (``idle.FIRST_PUSH``)
+    FLASH = 21  # address of the flash words
+    TAPE = 22  # address of the tape, and its rows
+    TAPE_ROWS = 23
+    LOAD = 24  # addresses of functions in ``avrswarm.chip.native``
+    STORE = 25
+    CHANGE_BIT = 26
+    LET_INTERRUPT = 27
 
 
 @kernel

@@ -58,8 +58,12 @@ DEEPEST_STACK = 512
 """Bytes below the stack pointer at a probe's begin that belong to the stack: a write there is noted
 like a push, and interrupts that reach further are not trusted."""
 
-SCRATCH_SIZE = 2 * DATA_WORDS
-"""Room that a probe needs: the data space as it was, and a number for each word of it."""
+MOST_PUSHES = 200
+FIRST_PUSH = 2 * DATA_WORDS
+SCRATCH_SIZE = FIRST_PUSH + MOST_PUSHES + 1
+"""Room that a probe needs: the data space as it was, a number for each word of it, and from
+``FIRST_PUSH`` on what has been pushed: cycles since the probe's begin << 24 | address << 8 | value.
+"""
 
 ELSEWHERE, INTACT, CHANGED = 0, 1, 2
 """What ``resume`` finds: not back yet; back, with all as it was; back, with something changed."""
@@ -69,7 +73,6 @@ _IO_START = 0x20
 _LONGEST_DELAY_LOOP = 5  # words
 _REGISTER_WORDS = 4
 _STACK_END = DATA_WORDS  # words; the stack is taken to reach up to the end of SRAM
-_PLACE = 0x1FF  # any word of the data space
 
 _word_of = kernel(word_of)
 _bit_of = kernel(bit_of)
@@ -162,16 +165,16 @@ def _write_stack_again(c: ChipRow, cycle: int) -> None:
     """Do what one round of the loop, up to where it stands now, does to the stack."""
     c.spoiled = 0
     for number in range(c.image_words):
-        place = c.image_word[number] & _PLACE
+        place = c.image_word[number]
         c.words[place] = c.words[place] & ~c.image_mask[number] | c.image_value[number]
     if c.loop_pushes == 0:
         return
     now = (cycle - c.loop_origin) % c.idle_period
     for this_round in range(2):
         for number in range(c.loop_pushes):
-            push = c.pushes[number]
+            push = c.loop_push[number]
             if (push >> 24 < now) == this_round:
-                c.memory[push >> 8 & 0xFFFF] = push & 0xFF
+                c.memory[_address_of(push)] = push & 0xFF
 
 
 @kernel
@@ -229,15 +232,20 @@ def has_come_back(c: ChipRow, scratch: NDArray[np.int64]) -> bool:
         return False
     if not c.io_touched & Touch.FRAME:
         for number in range(c.cpu[Slot.PUSHED]):
-            address = c.pushes[number] >> 8 & 0xFFFF
+            address = _address_of(scratch[FIRST_PUSH + number])
             if address <= sp:
-                place = address >> 3 & _PLACE
+                place = address >> 3
                 mask = _byte_mask(address)
                 scratch[place] = scratch[place] & ~mask | c.words[place] & mask
     different = 0
     for place in range(DATA_WORDS):
         different |= c.words[place] ^ scratch[place]
     return different == 0
+
+
+@kernel
+def _address_of(push: int) -> int:
+    return push >> 8 & 0xFFFF
 
 
 @kernel
@@ -256,7 +264,7 @@ def prove(c: ChipRow, scratch: NDArray[np.int64], cycle: int) -> None:
     c.loop_stack = c.cpu[Slot.STACK]
     for number in range(TOUCHED_WORDS):
         c.loop_touched[number] = c.bytes_read[number] | c.bytes_written[number]
-    if c.io_touched & Touch.FRAME or c.cpu[Slot.PUSHED] == LOOP_PUSHES:
+    if c.io_touched & Touch.FRAME or c.cpu[Slot.PUSHED] == MOST_PUSHES:
         c.image_words = -1
     else:
         _sort_pushes(c, scratch)
@@ -269,11 +277,12 @@ def _sort_pushes(c: ChipRow, scratch: NDArray[np.int64]) -> None:
     c.image_words = 0
     c.loop_pushes = 0
     for number in range(c.cpu[Slot.PUSHED]):
-        scratch[DATA_WORDS + (c.pushes[number] >> 11 & _PLACE)] = 0
+        scratch[DATA_WORDS + (_address_of(scratch[FIRST_PUSH + number]) >> 3)] = 0
     several = 0
     for number in range(c.cpu[Slot.PUSHED]):
-        address = c.pushes[number] >> 8 & 0xFFFF
-        place = address >> 3 & _PLACE
+        push = scratch[FIRST_PUSH + number]
+        address = _address_of(push)
+        place = address >> 3
         known = scratch[DATA_WORDS + place]
         if known == 0:
             if c.image_words == IMAGE_WORDS:
@@ -286,7 +295,7 @@ def _sort_pushes(c: ChipRow, scratch: NDArray[np.int64]) -> None:
             known = c.image_words
             scratch[DATA_WORDS + place] = known
         mask = _byte_mask(address)
-        value = _value_at(address, c.pushes[number] & 0xFF)
+        value = _value_at(address, push & 0xFF)
         if c.image_mask[known - 1] & mask == 0:
             c.image_mask[known - 1] |= mask
             c.image_value[known - 1] |= value
@@ -305,20 +314,24 @@ def _value_at(address: int, value: int) -> int:
 
 @kernel
 def _keep_what_differs(c: ChipRow, scratch: NDArray[np.int64]) -> None:
-    """Leave in the list of pushes only bytes that are pushed with different values."""
+    """List pushes of bytes that are pushed with different values."""
     # A word in scratch says which bytes these are, from bit 8 on.
     for number in range(c.cpu[Slot.PUSHED]):
-        address = c.pushes[number] >> 8 & 0xFFFF
-        known = scratch[DATA_WORDS + (address >> 3 & _PLACE)]
+        push = scratch[FIRST_PUSH + number]
+        address = _address_of(push)
+        known = scratch[DATA_WORDS + (address >> 3)]
         image = c.image_value[(known & 0xFF) - 1] & _byte_mask(address)
-        if image != _value_at(address, c.pushes[number] & 0xFF):
-            scratch[DATA_WORDS + (address >> 3 & _PLACE)] |= 0x100 << (address & 7)
+        if image != _value_at(address, push & 0xFF):
+            scratch[DATA_WORDS + (address >> 3)] |= 0x100 << (address & 7)
     for number in range(c.cpu[Slot.PUSHED]):
-        push = c.pushes[number]
-        address = push >> 8 & 0xFFFF
-        known = scratch[DATA_WORDS + (address >> 3 & _PLACE)]
+        push = scratch[FIRST_PUSH + number]
+        address = _address_of(push)
+        known = scratch[DATA_WORDS + (address >> 3)]
         if known & 0x100 << (address & 7):
-            c.pushes[c.loop_pushes] = push
+            if c.loop_pushes == LOOP_PUSHES:
+                c.image_words = -1
+                return
+            c.loop_push[c.loop_pushes] = push
             c.loop_pushes += 1
             c.image_mask[(known & 0xFF) - 1] &= ~_byte_mask(address)
             c.image_value[(known & 0xFF) - 1] &= ~_byte_mask(address)
@@ -332,19 +345,25 @@ def _note_read(c: ChipRow, address: int) -> None:
 
 
 @kernel
-def _note_write(c: ChipRow, address: int, value: int, cycle: int) -> None:
+def _note_write(
+    c: ChipRow, scratch: NDArray[np.int64], address: int, value: int, cycle: int
+) -> None:
     c.bytes_written[_word_of(address)] |= _bit_of(address)
     if 0 <= c.cpu[Slot.STACK] - address < DEEPEST_STACK:
-        _note_push(c, address, value, cycle)
+        _note_push(c, scratch, address, value, cycle)
 
 
 @kernel
-def _note_push(c: ChipRow, address: int, value: int, cycle: int) -> None:
+def _note_push(
+    c: ChipRow, scratch: NDArray[np.int64], address: int, value: int, cycle: int
+) -> None:
     n = c.cpu
-    if n[Slot.NOTING]:
+    if address < SRAM_START or address >= DATA_SIZE:
+        c.io_touched |= Touch.FRAME
+    elif n[Slot.NOTING]:
         offset = cycle - n[Slot.ORIGIN]
-        c.pushes[n[Slot.PUSHED]] = offset << 24 | (address & 0xFFFF) << 8 | value
-        n[Slot.PUSHED] = min(n[Slot.PUSHED] + 1, LOOP_PUSHES)
+        scratch[FIRST_PUSH + n[Slot.PUSHED]] = offset << 24 | address << 8 | value
+        n[Slot.PUSHED] = min(n[Slot.PUSHED] + 1, MOST_PUSHES)
 
 
 @kernel
@@ -376,7 +395,9 @@ IS_STORE[
 
 
 @kernel
-def note_access(c: ChipRow, word: int, pc: int, sp: int, cycle: int) -> None:
+def note_access(
+    c: ChipRow, scratch: NDArray[np.int64], word: int, pc: int, sp: int, cycle: int
+) -> None:
     """Note which bytes the instruction that is about to run will touch.
 
     Registers that are more than a byte are not noted: ``ChipRow.io_touched`` tells of them.
@@ -406,11 +427,11 @@ def note_access(c: ChipRow, word: int, pc: int, sp: int, cycle: int) -> None:
         case Op.LD_DEC_Z | Op.ST_DEC_Z:
             address = _pointer(c, 30) - 1 & 0xFFFF
         case Op.PUSH:
-            _note_push(c, sp, int(c.memory[word >> 8 & 0xFF]), cycle)
+            _note_push(c, scratch, sp, int(c.memory[word >> 8 & 0xFF]), cycle)
         case Op.RCALL | Op.CALL | Op.ICALL:
             back = pc + (2 if op == Op.CALL else 1)
-            _note_push(c, sp, back & 0xFF, cycle)
-            _note_push(c, sp - 1, back >> 8 & 0x3F, cycle)
+            _note_push(c, scratch, sp, back & 0xFF, cycle)
+            _note_push(c, scratch, sp - 1, back >> 8 & 0x3F, cycle)
         case Op.OUT_SPL | Op.OUT_SPH:
             c.io_touched |= Touch.FRAME
         case _:
@@ -426,7 +447,7 @@ def note_access(c: ChipRow, word: int, pc: int, sp: int, cycle: int) -> None:
         return
     if address < SRAM_START:  # SBI and CBI read, and a port may stay what it is
         _note_read(c, address)
-    _note_write(c, address, int(c.memory[word >> 8 & 0x1F]), cycle)
+    _note_write(c, scratch, address, int(c.memory[word >> 8 & 0x1F]), cycle)
 
 
 @kernel

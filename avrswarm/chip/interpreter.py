@@ -49,6 +49,7 @@ def interpret(
     code: NDArray[np.uint32],
     blocks: NDArray[np.int64],
     tape: NDArray[np.int64],
+    scratch: NDArray[np.int64],
     translated: int,
 ) -> int:
     """Run instructions from where ``c.cpu`` stands up to its limit; return a ``Stop``.
@@ -90,7 +91,7 @@ def interpret(
                     break
             begun = 1
             if noted and idle.IS_NOTED[int(code[pc]) & 0xFF]:
-                idle.note_access(c, int(code[pc]) & 0xFFFFFFFF, pc, sp, cycle)
+                idle.note_access(c, scratch, int(code[pc]) & 0xFFFFFFFF, pc, sp, cycle)
         word = int(code[pc]) & 0xFFFFFFFF
         here = pc
         a = word >> 8 & 0xFF

@@ -190,9 +190,15 @@ def _finish_store(c: ChipRow, cycle: int) -> int:
 
 
 @kernel
-def prepare(c: ChipRow, flash: NDArray[np.uint16], tape: NDArray[np.int64]) -> None:
+def prepare(
+    c: ChipRow,
+    flash: NDArray[np.uint16],
+    tape: NDArray[np.int64],
+    pushes: NDArray[np.int64],
+) -> None:
     """Fill in what stays the same while the core runs."""
     n = c.cpu
+    n[Slot.PUSHES] = address_of_array(pushes)
     n[Slot.FLASH] = address_of_array(flash)
     n[Slot.TAPE] = address_of_array(tape)
     n[Slot.TAPE_ROWS] = tape.shape[0]

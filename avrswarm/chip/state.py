@@ -31,7 +31,7 @@ DELAYED_SIZE = 26
 capture unit, 1 of RXD, 2 of the comparator."""
 DATA_WORDS = DATA_SIZE // 8
 TOUCHED_WORDS = 8
-LOOP_PUSHES = 48
+LOOP_PUSHES = 8
 STACK_WORDS = 12
 IMAGE_WORDS = 12
 
@@ -45,7 +45,7 @@ above which the ADC's clock does too."""
 HELD_IN_RESET = 9
 """``ChipRow.asleep`` from a reset to the first instruction after it: no clock runs."""
 
-CPU_SIZE = 27
+CPU_SIZE = 28
 
 TIME_UNITS_PER_SECOND = 10**14
 """World time is an integer count of 10 femtoseconds: 25 hours fit; 8 MHz is 12 500 000 units."""
@@ -171,19 +171,12 @@ class ChipRow:
     asleep: int  # 0, 1 + SM bits of the sleep mode, or HELD_IN_RESET
     asleep_since: int
     starts_at: int  # cycle of the first instruction after the last reset
-    image: int  # which flash image this chip runs
-    private_image: int  # 1 if that image belongs to this chip alone, so that SPM may change it
     flash_changed: int  # 1: self-programming has changed that image since power-on
     vector_base: int  # word address of the interrupt table
-    reset_vector: int
-    boot_start: int  # first word of the boot section (BOOTSZ fuses)
-    stop_when_halted: int  # 1: stop as soon as nothing but a reset can change what the program does
     reset_cause: int  # MCUSR bits of a reset that is due; 0 = none
-    strict: int  # 1: every report stops the chip
     fault: int  # a Fault, 0 = none
     fault_address: int
     last_erased: int  # word address of the erased word executed last; -1 = none
-    skip_idle: int  # 1: jump over idle loops in closed form (never changes a result)
     io_touched: int  # what a probed loop did to the I/O space: see `Touch`
     io_seen: int  # the same before that loop was probed, since somebody last cleared it
     idle_period: int  # cycles after which the running loop repeats exactly; 0 = not known
@@ -198,15 +191,12 @@ class ChipRow:
     reports_lost: int  # 1: there were more places than fit
     log_count: int
     tape_next: int  # index of the next tape row
-    tape_in_time: int  # 1: tape rows carry world time, 0: chip cycles
-    analog_pin: int  # pins of port D that must be high for PULSE rows to reach the chip; 0 = always
     outputs_watched: int  # 1: edges of a timer's pin are events
     next: Annotated[Numbers, (13,)]
 
     # --- clock and sleep --------------------------------------------------------------------------
     period: int  # time units per CPU cycle
     rc_period: int  # time units per cycle of the RC oscillator, before CLKPR
-    rc_period_factory: int  # the same with the factory OSCCAL
     time_base: int  # world time of time_base_cycle
     time_base_cycle: int
     clock_divisor: int
@@ -222,7 +212,6 @@ class ChipRow:
     pin_changed: Annotated[Numbers, (3,)]  # cycle of the last change
     outside_driven: Annotated[Numbers, (3,)]
     outside_level: Annotated[Numbers, (3,)]
-    logged_pins: Annotated[Numbers, (3,)]  # pins whose changes go to the log
     delayed_count: int
     delayed: Annotated[Numbers, (DELAYED_SIZE,)]  # cycle << 16 | action
     capture_level: int  # source of the capture unit behind synchroniser and noise canceler
@@ -251,12 +240,6 @@ class ChipRow:
     adc_flag: int  # ADIF
     adc_conversions: int
     adc_microvolts: Annotated[NDArray[np.int32], (16,)]
-    aref_microvolts: int
-    avcc_microvolts: int
-    adc_noise_microvolts: Annotated[
-        NDArray[np.int32], (16,)
-    ]  # deviation of a model noise, by channel
-    noise_key: int
     ain_microvolts: Annotated[Numbers, (2,)]  # AIN0, AIN1, used with band gap or multiplexer
     comparator_input: int  # outside source, while neither band gap nor multiplexer is chosen
     comparator_level: int  # the same before the synchroniser, of whatever is chosen
@@ -271,11 +254,8 @@ class ChipRow:
     spm_window: int  # landing edge of the SPMCSR write; NEVER = closed
     spm_done: int
     rww_busy: int
-    fuses: Annotated[Numbers, (4,)]  # low, lock, extended, high: in the order LPM reads them
-    oscillator_calibration: int
 
     # --- watchdog ---------------------------------------------------------------------------------
-    watchdog_period: int  # time units per cycle of its own 128 kHz oscillator
     watchdog_start: int  # cycle at which its counter was watchdog_elapsed
     watchdog_elapsed: int  # in time units, because the CPU's clock may change while it counts
     watchdog_window: int  # landing edge of WDCE; NEVER = closed
@@ -331,6 +311,27 @@ class ChipRow:
     memory: Annotated[NDArray[np.uint8], (DATA_SIZE,)]  # registers, I/O space and SRAM
     words: Annotated[Numbers, Overlay("memory"), (DATA_WORDS,)]  # the same, eight bytes each
 
+    # --- settings: they stay while a chip runs ----------------------------------------------------
+    image: int  # which flash image this chip runs
+    private_image: int  # 1 if that image belongs to this chip alone, so that SPM may change it
+    reset_vector: int
+    boot_start: int  # first word of the boot section (BOOTSZ fuses)
+    stop_when_halted: int  # 1: stop as soon as nothing but a reset can change what the program does
+    strict: int  # 1: every report stops the chip
+    skip_idle: int  # 1: jump over idle loops in closed form (never changes a result)
+    tape_in_time: int  # 1: tape rows carry world time, 0: chip cycles
+    analog_pin: int  # pins of port D that must be high for PULSE rows to reach the chip; 0 = always
+    rc_period_factory: int  # the same with the factory OSCCAL
+    logged_pins: Annotated[Numbers, (3,)]  # pins whose changes go to the log
+    aref_microvolts: int
+    avcc_microvolts: int
+    noise_key: int
+    fuses: Annotated[Numbers, (4,)]  # low, lock, extended, high: in the order LPM reads them
+    oscillator_calibration: int
+    watchdog_period: int  # time units per cycle of its own 128 kHz oscillator
+    # deviation of a model noise, by channel
+    adc_noise_microvolts: Annotated[NDArray[np.int32], (16,)]
+
     # --- what can be put back without a copy ------------------------------------------------------
     # `log` and `reports` are valid up to their counts, `cpu` only while it runs,
     # `eeprom` has its undo list, the page buffer changes only in chips with a private image, and
@@ -345,13 +346,13 @@ class ChipRow:
     # Which bytes are touched: see ``word_of``. Written are noted all the time, but by the stack.
     bytes_read: Annotated[Numbers, (TOUCHED_WORDS,)]
     bytes_written: Annotated[Numbers, (TOUCHED_WORDS,)]
-    pushes: Annotated[Numbers, (LOOP_PUSHES + 1,)]  # offset << 24 | address << 8 | value
     loop_serial: int  # counts loops; the last one is described here
     loop_touched: Annotated[Numbers, (TOUCHED_WORDS,)]
     loop_stack: int  # stack pointer where it begins
-    loop_pushes: int  # those in `pushes` of bytes that it pushes with different values
+    loop_pushes: int  # those of bytes that it pushes with different values
+    loop_push: Annotated[Numbers, (LOOP_PUSHES,)]  # offset << 24 | address << 8 | value
     image_words: int  # words with bytes that it always pushes with the same value; -1 = too many
-    image_word: Annotated[Numbers, (IMAGE_WORDS,)]  # address / 8
+    image_word: Annotated[NDArray[np.int16], (IMAGE_WORDS,)]  # address / 8
     image_mask: Annotated[Numbers, (IMAGE_WORDS,)]
     image_value: Annotated[Numbers, (IMAGE_WORDS,)]
     suspended_at: int  # where it was interrupted
@@ -425,7 +426,7 @@ def _beginning_of(layout: np.dtype[Any], behind: str) -> np.dtype[Any]:
     )
 
 
-SNAPSHOT_DTYPE = _beginning_of(CHIP_DTYPE, "eeprom")
+SNAPSHOT_DTYPE = _beginning_of(CHIP_DTYPE, "image")
 """The part of a chip's record that a snapshot has to keep: its beginning."""
 
 Chips = np.recarray[Any, Any]

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 
 from avrswarm.chip.bus import DYNAMIC, EXISTS
 from avrswarm.chip.cpu import Slot
-from avrswarm.chip.idle import DEEPEST_STACK
+from avrswarm.chip.idle import DEEPEST_STACK, MOST_PUSHES
 from avrswarm.chip.native import STEPS
 from avrswarm.chip.registers import (
     DDRB,
@@ -44,7 +44,6 @@ from avrswarm.chip.registers import (
 from avrswarm.chip.state import (
     CHIP_DTYPE,
     DATA_SIZE,
-    LOOP_PUSHES,
     NEVER,
     SRAM_START,
     Touch,
@@ -84,7 +83,6 @@ HELD_UNTIL = _offset("held_until")
 SKIP_IDLE = _offset("skip_idle")
 READ = _offset("bytes_read")
 WRITTEN = _offset("bytes_written")
-PUSHES = _offset("pushes")
 IO_TOUCHED = _offset("io_touched")
 
 
@@ -1339,13 +1337,14 @@ class Shared(Function):
             w.put(f"br i1 {wanted}, label %note, label %done")
             w.label("note")
             number = w.load_slot(Slot.PUSHED)
-            place = w.value(f"getelementptr i64, ptr {w.at('%chip', PUSHES)}, i64 {number}")
+            first = w.value(f"inttoptr i64 {w.load_slot(Slot.PUSHES)} to ptr")
+            place = w.value(f"getelementptr i64, ptr {first}, i64 {number}")
             offset = w.value(f"sub i64 %cycle, {w.load_slot(Slot.ORIGIN)}")
             entry = w.value(f"or i64 {w.value(f'shl i64 {offset}, 24')}, %value")
             entry = w.value(f"or i64 {entry}, {w.value('shl i64 %address, 8')}")
             w.put(f"store i64 {entry}, ptr {place}")
             more = w.value(f"add i64 {number}, 1")
-            most = w.value(f"call i64 @llvm.smin.i64(i64 {more}, i64 {LOOP_PUSHES})")
+            most = w.value(f"call i64 @llvm.smin.i64(i64 {more}, i64 {MOST_PUSHES})")
             w.store_slot(Slot.PUSHED, most)
             w.put("br label %done")
             w.label("done")

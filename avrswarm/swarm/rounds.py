@@ -44,6 +44,8 @@ from avrswarm.swarm.window import (
     catch_up,
     copy_front,
     find_rest,
+    pulse_pins,
+    pulse_time,
     run_window,
     take_back,
     time_of,
@@ -246,7 +248,9 @@ def _same_pulses(a: EmissionRow, b: EmissionRow) -> bool:
     if a.count != b.count:
         return False
     for number in range(a.count):
-        if a.time[number] != b.time[number] or a.pins[number] != b.pins[number]:
+        if pulse_time(a, number) != pulse_time(b, number) or pulse_pins(a, number) != pulse_pins(
+            b, number
+        ):
             return False
     return True
 
@@ -619,7 +623,7 @@ def _commit(swarm: Swarm, plan: Plan, traffic: Traffic) -> None:
             _note_heard(swarm, robot, traffic)
         mouth = swarm.speakers[robot]
         for number in range(emission.count):
-            said = speak(mouth, cycle_at(swarm.chips[robot], emission.time[number]))
+            said = speak(mouth, cycle_at(swarm.chips[robot], pulse_time(emission, number)))
             if said != NOTHING:
                 _note_sent(swarm, robot, said, traffic)
         emission.count = 0

@@ -321,8 +321,8 @@ class Simulation:
         self._traffic = Traffic(
             np.zeros((room, 5), np.int64),
             np.zeros((room, 12), np.uint8),
-            np.zeros((2 * room, 5), np.int64),
-            np.zeros((2 * room, 12), np.uint8),
+            np.zeros((room, 5), np.int64),
+            np.zeros((room, 12), np.uint8),
             np.zeros(3, np.int64),
         )
 

@@ -1,7 +1,7 @@
 """What robots and their surroundings do to each other at the ends of a step of the world.
 
 Before the chips run they are shown what their sensors see; afterwards what their motors were told
-becomes motion, and what everything cost is taken from the batteries. Threads share the robots, block
+becomes motion, and what all of it cost is taken from batteries. Threads share the robots, block
 by block; only motion is the leader's alone.
 """
 

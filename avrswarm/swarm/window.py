@@ -74,14 +74,26 @@ class EmissionRow:
     lost: int
     count: int
     first_message: int  # number of the message that the first pulse belongs to
-    time: Annotated[NDArray[np.int64], (MOST_PULSES,)]
-    pins: Annotated[NDArray[np.uint8], (MOST_PULSES,)]
+    since: int  # a time before all pulses
+    pulse: Annotated[NDArray[np.int64], (MOST_PULSES,)]  # time after it << 8 | pins
     byte_count: int
     bytes: Annotated[NDArray[np.uint8], (MOST_BYTES,)]
 
 
 SENDER_DTYPE = record_dtype(SenderRow)
 EMISSION_DTYPE = record_dtype(EmissionRow)
+
+
+@kernel
+def pulse_time(emission: EmissionRow, number: int) -> int:
+    """Return when a pulse begins."""
+    return int(emission.since + (emission.pulse[number] >> 8))
+
+
+@kernel
+def pulse_pins(emission: EmissionRow, number: int) -> int:
+    """Return which of the LED's pins are high in a pulse."""
+    return int(emission.pulse[number] & 0xFF)
 
 
 class Outcome(IntEnum):
@@ -266,14 +278,15 @@ def _collect_from(
     unit = _message_amplitude(medium, sender, robot, distance_mm, message)
     limit = medium.receiver.threshold[robot]
     for number in range(emission.count):
-        if number and emission.time[number] - emission.time[number - 1] > MESSAGE_GAP:
+        now = pulse_time(emission, number)
+        if number and now - pulse_time(emission, number - 1) > MESSAGE_GAP:
             message += 1
             unit = _message_amplitude(medium, sender, robot, distance_mm, message)
-        counts = unit * medium.power[int(emission.pins[number]) & 0xFF]
-        counts = _with_pulse_noise(medium, sender, robot, emission.time[number], counts, limit)
+        counts = unit * medium.power[pulse_pins(emission, number)]
+        counts = _with_pulse_noise(medium, sender, robot, now, counts, limit)
         if counts > 0.1 * limit:
-            time = emission.time[number] + infrared.crossing_delay(counts / limit)
-            count = _insert(desk, count, time, counts)
+            arrival = now + infrared.crossing_delay(counts / limit)
+            count = _insert(desk, count, arrival, counts)
     return count
 
 
@@ -327,7 +340,7 @@ def _digest_inbox(desk: Desk, count: int) -> int:
 
 
 @kernel
-def _begin_emission(emission: EmissionRow, sender: SenderRow) -> None:
+def _begin_emission(emission: EmissionRow, sender: SenderRow, now: int) -> None:
     emission.powered = sender.powered
     emission.last_pins = sender.last_pins
     emission.last_pulse = sender.last_pulse
@@ -335,6 +348,7 @@ def _begin_emission(emission: EmissionRow, sender: SenderRow) -> None:
     emission.earned = sender.earned
     emission.lost = sender.lost
     emission.count = 0
+    emission.since = now
     emission.first_message = sender.messages
     emission.byte_count = 0
 
@@ -373,8 +387,7 @@ def _add_pulse(emission: EmissionRow, time: int, pins: int) -> None:
         if emission.count == 0:
             emission.first_message = emission.messages
     emission.last_pulse = time
-    emission.time[emission.count] = time
-    emission.pins[emission.count] = pins
+    emission.pulse[emission.count] = time - emission.since << 8 | pins
     emission.count += 1
 
 
@@ -419,8 +432,8 @@ def _listen(swarm: Swarm, robot: int, tape: NDArray[np.int64], first: int, rows:
         if tape[row, 2] and not high:
             swarm.verdict[robot, 2] += 1
             cycle = cycle_at(c, tape[row, 0])
-            if own.count and tape[row, 0] >= own.time[0]:
-                deafen(ear, cycle_at(c, own.time[own.count - 1]) + OWN_ECHO_CYCLES)
+            if own.count and tape[row, 0] >= pulse_time(own, 0):
+                deafen(ear, cycle_at(c, pulse_time(own, own.count - 1)) + OWN_ECHO_CYCLES)
             volts = tape[row, 3]
             high_counts = int((volts & 0xFFFFFFFF) / infrared.MICROVOLTS_PER_COUNT)
             low_counts = int((volts >> 32) / infrared.MICROVOLTS_PER_COUNT)
@@ -523,7 +536,7 @@ def _run_robot(swarm: Swarm, medium: Medium, desk: Desk, robot: int, count: int,
     _keep_pending(front, desk, due, count, end)
 
     emission = swarm.emissions[1 - swarm.current[robot], robot]
-    _begin_emission(emission, swarm.senders[robot])
+    _begin_emission(emission, swarm.senders[robot], time_of(c, c.cycle))
     c.tape_next = 0
     flash = swarm.flash[c.image]
     code = swarm.code[c.image]
