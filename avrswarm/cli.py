@@ -109,7 +109,7 @@ def cli() -> None:
 @click.option("--film", is_flag=True, help="Make a film too: mp4 with ffmpeg, gif without.")
 @click.option("--live", is_flag=True, help="Show the robots in a window while they run.")
 @_ENGINE
-@click.option("--window-us", type=click.FloatRange(10, 2000), hidden=True)
+@click.option("--window-us", type=click.FloatRange(10, 5000), hidden=True)
 @_JSON
 def run(
     scene: str,

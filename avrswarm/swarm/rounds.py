@@ -33,6 +33,9 @@ from avrswarm.swarm.surroundings import Surroundings, blocks_of, drive_block, sh
 from avrswarm.swarm.window import (
     LONG_AGO,
     MESSAGE_GAP,
+    MOST_PULSES,
+    SEVERAL,
+    SURE_WINDOW,
     Controller,
     Desk,
     EmissionRow,
@@ -104,7 +107,7 @@ class Progress(IntEnum):
 
     TIME = 0  # begin of the window
     STEP_END = 1
-    WINDOW = 2  # length of windows
+    WINDOW = 2  # length of windows, unless somebody sends more than there is room for
     STAGE = 3
     COUNT = 4  # robots in ``todo``
     EVERYONE_RAN = 5  # 1: but those that can be left alone; 0: senders, perhaps those with a tick
@@ -120,6 +123,8 @@ class Progress(IntEnum):
     STEP = 15  # number of the step
     MOVED = 16  # 1: robots stand where their surroundings do not expect them yet
     WORK = 17  # what the tasks of a round are
+    END = 18  # of the window
+    LAST_SENT = 19  # when anybody sent last
 
 
 class Plan(NamedTuple):
@@ -150,12 +155,6 @@ def make_plan(robots: int) -> Plan:
 
 
 @kernel
-def _window_end(progress: NDArray[np.int64]) -> int:
-    end = progress[Progress.TIME] + progress[Progress.WINDOW]
-    return int(min(end, progress[Progress.STEP_END]))
-
-
-@kernel
 def _run_task(
     swarm: Swarm,
     medium: Medium,
@@ -183,7 +182,7 @@ def _run_task(
         plan.progress[Progress.LAST_PULSE],
         desk,
         robot,
-        _window_end(plan.progress),
+        plan.progress[Progress.END],
     )
 
 
@@ -290,7 +289,7 @@ def _make_valid(swarm: Swarm, medium: Medium, links: Links, plan: Plan) -> None:
 def _find_senders(swarm: Swarm, since: int, plan: Plan) -> None:
     """Let those run first who have sent since a time."""
     found = 0
-    for robot in range(len(swarm.fresh)):
+    for robot in range(len(swarm.fresh) if plan.progress[Progress.LAST_SENT] >= since else 0):
         if swarm.senders[robot].last_pulse >= since and not swarm.dead[robot]:
             plan.todo[found] = robot
             found += 1
@@ -339,7 +338,7 @@ def _add_others(swarm: Swarm, plan: Plan, end: int) -> None:
 
 @kernel
 def _find_controller_pulses(controller: Controller, progress: NDArray[np.int64], end: int) -> None:
-    first = progress[Progress.LAST_PULSE]
+    first = progress[Progress.FIRST_PULSE]
     while first < len(controller.time) and controller.time[first] < progress[Progress.TIME]:
         first += 1
     last = first
@@ -358,6 +357,55 @@ def _wants_image(swarm: Swarm, plan: Plan) -> bool:
 
 
 @kernel
+def _begin_window(
+    swarm: Swarm,
+    medium: Medium,
+    links: Links,
+    controller: Controller,
+    surroundings: Surroundings,
+    desk: Desk,
+    plan: Plan,
+    length: int,
+) -> None:
+    """Begin a window: those run who have sent just now."""
+    progress = plan.progress
+    progress[Progress.END] = min(progress[Progress.TIME] + length, progress[Progress.STEP_END])
+    progress[Progress.EVERYONE_RAN] = 0
+    progress[Progress.TICKS_RAN] = 0
+    _find_controller_pulses(controller, progress, progress[Progress.END])
+    _find_senders(swarm, progress[Progress.TIME] - MESSAGE_GAP, plan)
+    _run_round(swarm, medium, links, controller, surroundings, desk, plan)
+    progress[Progress.STAGE] = Stage.ROUND_RAN
+
+
+@kernel
+def _is_too_long(swarm: Swarm, plan: Plan) -> bool:
+    """Tell whether more has happened to somebody in this window than there is room for."""
+    for number in range(plan.progress[Progress.COUNT]):
+        robot = plan.todo[number]
+        if swarm.outcome[robot] == Outcome.RAN or swarm.outcome[robot] == Outcome.FAULT:
+            sent = swarm.emissions[1 - swarm.current[robot], robot].count
+            if sent > MOST_PULSES or swarm.verdict[robot, 0] == SEVERAL:
+                return True
+    return False
+
+
+@kernel
+def _undo_window(swarm: Swarm, plan: Plan) -> None:
+    """Put everyone back who has run in this window."""
+    for number in range(plan.progress[Progress.COUNT]):
+        robot = plan.todo[number]
+        if swarm.outcome[robot] != Outcome.UNCHANGED:
+            swarm.fresh[robot] = 0
+    for robot in range(len(swarm.fresh)):
+        if not swarm.fresh[robot]:
+            take_back(swarm, robot)
+            swarm.fresh[robot] = 1
+            swarm.audible[robot] = 0
+            swarm.emissions[swarm.current[robot], robot].count = 0
+
+
+@kernel
 def _agree(
     swarm: Swarm,
     medium: Medium,
@@ -369,17 +417,20 @@ def _agree(
 ) -> int:
     """Run rounds until nothing changes any more; return a ``Need``."""
     progress = plan.progress
-    end = _window_end(progress)
     if progress[Progress.STAGE] == Stage.BEGINS:
-        progress[Progress.EVERYONE_RAN] = 0
-        progress[Progress.TICKS_RAN] = 0
-        _find_controller_pulses(controller, progress, end)
-        _find_senders(swarm, progress[Progress.TIME] - MESSAGE_GAP, plan)
-        _run_round(swarm, medium, links, controller, surroundings, desk, plan)
-        progress[Progress.STAGE] = Stage.ROUND_RAN
+        length = progress[Progress.WINDOW]
+        _begin_window(swarm, medium, links, controller, surroundings, desk, plan, length)
         if _wants_image(swarm, plan):
             return Need.IMAGES.value
     while True:
+        if _is_too_long(swarm, plan):
+            _undo_window(swarm, plan)
+            length = SURE_WINDOW
+            _begin_window(swarm, medium, links, controller, surroundings, desk, plan, length)
+            if _wants_image(swarm, plan):
+                return Need.IMAGES.value
+            continue
+        end = progress[Progress.END]
         _make_valid(swarm, medium, links, plan)
         if not progress[Progress.TICKS_RAN]:
             _choose_those_with_a_tick(swarm, plan, end)
@@ -527,7 +578,7 @@ def _advance_window(
         if progress[Progress.WITNESSED]:
             return Need.WITNESS.value
     _commit(swarm, plan, traffic)
-    progress[Progress.TIME] = _window_end(progress)
+    progress[Progress.TIME] = progress[Progress.END]
     progress[Progress.STAGE] = Stage.BEGINS
     return Need.PRINTER.value if progress[Progress.PRINTED] else Need.NOTHING.value
 
@@ -610,6 +661,9 @@ def _commit(swarm: Swarm, plan: Plan, traffic: Traffic) -> None:
         sender.powered = emission.powered
         sender.last_pins = emission.last_pins
         sender.last_pulse = emission.last_pulse
+        if emission.count:
+            last_sent = plan.progress[Progress.LAST_SENT]
+            plan.progress[Progress.LAST_SENT] = max(last_sent, emission.last_pulse)
         sender.messages = emission.messages
         sender.earned = emission.earned
         sender.lost = emission.lost

@@ -77,7 +77,9 @@ from avrswarm.world.neighbours import Neighbours, allocate_neighbours, find_neig
 from avrswarm.world.optics import LIMIT_COUNTS, reach_mm
 from avrswarm.world.state import allocate_workspace
 
-DEFAULT_WINDOW_US = 2000.0
+DEFAULT_WINDOW_US = 5000.0
+LONGEST_WINDOW_US = 5000
+"""More cells of EEPROM than can be put back could be written in a longer one."""
 STATE_FORMAT = 2
 EARSHOT_MARGIN_MM = 6.0
 """Lists of who may hear whom reach so much further, and last until somebody has moved by half."""
@@ -251,8 +253,10 @@ class Simulation:
         if threads is not None and threads < 1:
             raise UsageError(f"threads must be at least 1, not {threads}")
         check_engine(engine)
-        if not 10 <= window_us <= 2000:
-            raise UsageError(f"window_us must be between 10 and 2000, not {window_us}")
+        if not 10 <= window_us <= LONGEST_WINDOW_US:
+            raise UsageError(
+                f"window_us must be between 10 and {LONGEST_WINDOW_US}, not {window_us}"
+            )
         self.scene = scene
         self.threads = threads or os.cpu_count() or 1
         self._step_units = round(scene.world.step_ms * TIME_UNITS_PER_SECOND / 1000)
@@ -664,7 +668,7 @@ class Simulation:
         self.scene._path = path
         self._dismiss_helpers()
         self._controller = overhead.make_controller(self.scene, len(self.group))
-        self._plan.progress[Progress.LAST_PULSE] = 0
+        self._plan.progress[Progress.FIRST_PULSE] = 0
         self._plan.progress[Progress.MOVED] = 1  # whom they reach is worked out with the links
 
     def witness(self, robot: int, notice: Callable[[Witnessed], None]) -> None:
@@ -689,10 +693,7 @@ class Simulation:
 
     def _witness(self, robot: int, before: Any) -> Witnessed:
         progress = self._plan.progress
-        end = min(
-            int(progress[Progress.TIME] + progress[Progress.WINDOW]),
-            int(progress[Progress.STEP_END]),
-        )
+        end = int(progress[Progress.END])
         rows = window.write_tape_again(
             self._swarm,
             self._medium,

@@ -37,13 +37,18 @@ from avrswarm.swarm.sharing import make_numbers, ticks_now
 from avrswarm.world.optics import Optics, amplitude
 
 MOST_PULSES = 80
-"""Pulses one robot can send in a window; Kilobot messages have at most 60 in 2 ms."""
+"""Pulses of one robot in a window that there is room for. Most messages have fewer."""
+SURE_WINDOW = 2000 * infrared.MICROSECOND
+"""A window that is short enough for all that one robot can send, print or hear."""
+SEVERAL = -1
+"""In place of what a robot heard in a window: more than one message, which takes 3.7 ms."""
 PULSE_PITCH = 28 * infrared.MICROSECOND
 PULSE_BURST = 168 * infrared.MICROSECOND
 """A LED may flash once in 28 us, and run up to 168 us ahead of that; bits of a Kilobot's message
 are 34 us apart, and 31 with a clock that is 10 % fast. So no 2 ms have more than 79 pulses,
 wherever windows begin and end."""
 MOST_BYTES = 64
+"""Bytes that one robot can print in a window: what 256 kBaud are in 2 ms."""
 PULSE_NOISE_REACH = 4.0
 """Deviations within which the noise of a pulse can decide whether it is heard."""
 MESSAGE_GAP = 400 * infrared.MICROSECOND
@@ -72,7 +77,7 @@ class EmissionRow:
     messages: int
     earned: int
     lost: int
-    count: int
+    count: int  # one more than there is room for: the window must be a shorter one
     first_message: int  # number of the message that the first pulse belongs to
     since: int  # a time before all pulses
     pulse: Annotated[NDArray[np.int64], (MOST_PULSES,)]  # time after it << 8 | pins
@@ -365,6 +370,8 @@ def _drain_log(c: ChipRow, emission: EmissionRow, period: int, base: int, base_c
             if emission.byte_count < MOST_BYTES:
                 emission.bytes[emission.byte_count] = value
                 emission.byte_count += 1
+            else:
+                emission.count = MOST_PULSES + 1
         elif kind == Log.PORTD:
             emission.powered = value & infrared.ANALOG_PIN
         elif kind == Log.PORTB:
@@ -387,8 +394,9 @@ def _add_pulse(emission: EmissionRow, time: int, pins: int) -> None:
         if emission.count == 0:
             emission.first_message = emission.messages
     emission.last_pulse = time
-    emission.pulse[emission.count] = time - emission.since << 8 | pins
-    emission.count += 1
+    if emission.count < MOST_PULSES:
+        emission.pulse[emission.count] = time - emission.since << 8 | pins
+    emission.count = min(emission.count + 1, MOST_PULSES + 1)
 
 
 @kernel
@@ -439,7 +447,8 @@ def _listen(swarm: Swarm, robot: int, tape: NDArray[np.int64], first: int, rows:
             low_counts = int((volts >> 32) / infrared.MICROVOLTS_PER_COUNT)
             said = hear(ear, cycle, low_counts, high_counts)
             if said != NOTHING:
-                swarm.verdict[robot, 0] = said
+                known = swarm.verdict[robot, 0] != NOTHING
+                swarm.verdict[robot, 0] = SEVERAL if known else said
                 swarm.verdict[robot, 1] = cycle
         high = tape[row, 2]
 
