@@ -29,7 +29,13 @@ from avrswarm.robot.infrared import FrontEndRow
 from avrswarm.robot.listener import NOTHING, speak, speaker_timeout
 from avrswarm.swarm import sharing
 from avrswarm.swarm.copying import copy_row
-from avrswarm.swarm.surroundings import Surroundings, blocks_of, drive_block, show_block
+from avrswarm.swarm.surroundings import (
+    BLOCK,
+    Surroundings,
+    blocks_of,
+    drive_block,
+    show_block,
+)
 from avrswarm.swarm.window import (
     LONG_AGO,
     MESSAGE_GAP,
@@ -138,7 +144,7 @@ class Plan(NamedTuple):
     board: NDArray[np.int64]
 
 
-def make_plan(robots: int) -> Plan:
+def make_plan(robots: int, threads: int) -> Plan:
     """Return a plan without work."""
     return Plan(
         todo=np.zeros(robots, np.int64),
@@ -146,7 +152,7 @@ def make_plan(robots: int) -> Plan:
         progress=sharing.make_numbers(len(Progress)),
         pulses=np.zeros(robots, np.int64),
         printing=np.zeros(robots, np.int64),
-        board=sharing.make_board(),
+        board=sharing.make_board(threads),
     )
 
 
@@ -196,12 +202,32 @@ def _take_tasks(
     desk: Desk,
     plan: Plan,
 ) -> None:
-    many = sharing.at_once(plan.board, plan.progress[Progress.HELPERS] + 1)
-    first, end = sharing.take_tasks(plan.board, many)
+    threads = plan.progress[Progress.HELPERS] + 1
+    first, end = sharing.take_tasks(plan.board, desk.thread, threads)
     while first < end:
         for number in range(first, end):
             _run_task(swarm, medium, links, controller, surroundings, desk, plan, number)
-        first, end = sharing.take_tasks(plan.board, many)
+        first, end = sharing.take_tasks(plan.board, desk.thread, threads)
+
+
+@kernel
+def _share_out(plan: Plan, count: int) -> None:
+    """Give every thread a part of the robots: those that it had before."""
+    threads = plan.progress[Progress.HELPERS] + 1
+    end = 0
+    for thread in range(threads):
+        first = end
+        border = len(plan.marked) * (thread + 1) // threads
+        while end < count and _first_robot(plan, end) < border:
+            end += 1
+        sharing.put_in_queue(plan.board, thread, first, end)
+
+
+@kernel
+def _first_robot(plan: Plan, task: int) -> int:
+    if plan.progress[Progress.WORK] == Work.RUN:
+        return int(plan.todo[task])
+    return task * BLOCK
 
 
 @kernel
@@ -222,7 +248,8 @@ def _do_tasks(
         for number in range(count):
             _run_task(swarm, medium, links, controller, surroundings, desk, plan, number)
         return
-    sharing.open_round(plan.board, count)
+    _share_out(plan, count)
+    sharing.open_round(plan.board)
     _take_tasks(swarm, medium, links, controller, surroundings, desk, plan)
     sharing.close_round(plan.board)
 
@@ -317,23 +344,18 @@ def _choose_those_with_a_tick(swarm: Swarm, plan: Plan, end: int) -> None:
 @kernel
 def _add_others(swarm: Swarm, plan: Plan, end: int) -> None:
     """Add to ``todo`` who has not run in this window and is due, or may see the controller."""
-    count = plan.progress[Progress.COUNT]
-    for number in range(count):
+    for number in range(plan.progress[Progress.COUNT]):
         plan.marked[plan.todo[number]] = 1
     if plan.progress[Progress.FIRST_PULSE] < plan.progress[Progress.LAST_PULSE]:
         end = NEVER
+    found = 0
     for robot in range(len(swarm.fresh)):
-        if (
-            swarm.quiet_until[robot] < end
-            and swarm.fresh[robot]
-            and not plan.marked[robot]
-            and not swarm.dead[robot]
-        ):
-            plan.todo[count] = robot
-            count += 1
-    for number in range(count):
-        plan.marked[plan.todo[number]] = 0
-    plan.progress[Progress.COUNT] = count
+        due = swarm.quiet_until[robot] < end and swarm.fresh[robot] and not swarm.dead[robot]
+        if due or plan.marked[robot]:
+            plan.marked[robot] = 0
+            plan.todo[found] = robot
+            found += 1
+    plan.progress[Progress.COUNT] = found
 
 
 @kernel

@@ -1,9 +1,10 @@
 """How threads share the robots of a round without waiting for each other.
 
 One thread leads: it decides what is to be done and is able to do all of it alone. Others help while
-they are there. A round is a number of tasks; whoever is free takes the next one. The leader closes
-the round and goes on as soon as no helper is busy any more, so a helper that the operating system
-has put aside costs nothing but its help.
+they are there. A round is a number of tasks, in a queue for each thread: the same robots go to the
+same thread again and again, whose core has them in its caches. Whoever is done with its own queue
+takes from those of others. The leader closes the round and goes on as soon as no helper is busy any
+more, so a helper that the operating system has put aside costs nothing but its help.
 
 The board on which this is written is an array of numbers, read and written with atomic
 instructions. Which thread does what changes speed, never results: tasks of a round do not see each
@@ -30,16 +31,16 @@ Board = NDArray[np.int64]
 
 _cgutils: Any = cgutils  # without annotations
 
-# Places on the board; what different threads write is in different cache lines.
-OPEN, NEXT, BUSY, COUNT, DISMISSED = 0, 16, 32, 48, 64
-SIZE = 80
-
 LINE = 16
 """Numbers after which different threads do not disturb each other: two cache lines, because the
 processor fetches them in pairs."""
-MOST_AT_ONCE = 16
-"""Tasks that a thread takes in one go. Robots that stand side by side in memory should not be run
-by different threads at the same time: they share cache lines."""
+
+# Places on the board; what different threads write is in different cache lines.
+OPEN, BUSY, DISMISSED, QUEUES = 0, LINE, 2 * LINE, 3 * LINE
+"""From ``QUEUES`` on two lines for each thread: the next task of its queue, and the queue's end."""
+
+MOST_AT_ONCE = 4
+"""Tasks that a thread takes in one go."""
 
 SPINS_BEFORE_YIELD = 200
 PATIENCE = 3000
@@ -51,9 +52,9 @@ def make_numbers(count: int) -> NDArray[np.int64]:
     return np.zeros(count + 2 * LINE, np.int64)[LINE : LINE + count]
 
 
-def make_board() -> Board:
+def make_board(threads: int) -> Board:
     """Return a board without work."""
-    return make_numbers(SIZE)
+    return make_numbers(QUEUES + 2 * LINE * threads)
 
 
 def _place(context: Any, builder: Any, signature: Signature, board: Any, place: Any) -> Any:
@@ -126,26 +127,32 @@ _clock: Any = intrinsic(_generate_clock)
 
 
 @kernel
-def open_round(board: Board, count: int) -> None:
-    """Offer ``count`` tasks to helpers."""
-    atomic_write(board, NEXT, 0)
-    atomic_write(board, COUNT, count)
+def put_in_queue(board: Board, thread: int, first: int, end: int) -> None:
+    """Make tasks the queue of a thread, before a round is opened."""
+    atomic_write(board, QUEUES + 2 * LINE * thread, first)
+    atomic_write(board, QUEUES + 2 * LINE * thread + LINE, end)
+
+
+@kernel
+def open_round(board: Board) -> None:
+    """Offer what is in the queues to helpers."""
     atomic_write(board, OPEN, 1)
 
 
 @kernel
-def take_tasks(board: Board, many: int) -> tuple[int, int]:
-    """Return first and end of tasks that nobody else does, ``many`` if there are so many."""
-    first: int = atomic_add(board, NEXT, many)
-    count: int = atomic_read(board, COUNT)
-    return min(first, count), min(first + many, count)
+def take_tasks(board: Board, thread: int, threads: int) -> tuple[int, int]:
+    """Return first and end of some tasks that nobody else does; the same number if there are none.
 
-
-@kernel
-def at_once(board: Board, threads: int) -> int:
-    """Return how many tasks of the open round a thread should take in one go."""
-    count: int = atomic_read(board, COUNT)
-    return max(1, min(MOST_AT_ONCE, count // (4 * threads)))
+    They are of the thread's own queue or, if that is empty, of another's.
+    """
+    for number in range(threads):
+        queue = QUEUES + 2 * LINE * ((thread + number) % threads)
+        end: int = atomic_read(board, queue + LINE)
+        many = max(1, min(MOST_AT_ONCE, (end - atomic_read(board, queue)) // 4))
+        first: int = atomic_add(board, queue, many)
+        if first < end:
+            return first, min(first + many, end)
+    return 0, 0
 
 
 @kernel

@@ -263,7 +263,7 @@ class Simulation:
         self._window_units = min(round(window_us * TIME_UNITS_PER_SECOND / 1e6), self._step_units)
         self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
         self._helpers: list[Future[int]] = []
-        self._desks = [make_desk() for _ in range(self.threads)]
+        self._desks = [make_desk(thread) for thread in range(self.threads)]
         self._time = 0  # units
         self._step = 0
         self._uart: list[tuple[int, bytes]] = []
@@ -317,7 +317,7 @@ class Simulation:
             temperature_c=float(scene.world.temperature_c),
             dt_s=scene.world.step_ms / 1000,
         )
-        self._plan = make_plan(count)
+        self._plan = make_plan(count, self.threads)
         self._plan.progress[Progress.MOVED] = 1
         self._plan.progress[Progress.WINDOW] = self._window_units
         self._plan.progress[Progress.HELPERS] = min(self.threads, count) - 1

@@ -186,6 +186,7 @@ class Swarm(NamedTuple):
 class Desk(NamedTuple):
     """Room to work in, one per thread."""
 
+    thread: int
     tape: NDArray[np.int64]
     times: NDArray[np.int64]
     counts: NDArray[np.float64]
@@ -203,9 +204,10 @@ class Spent(IntEnum):
     MOTION = 3
 
 
-def make_desk(rows: int = 32_768) -> Desk:
+def make_desk(thread: int = 0, rows: int = 32_768) -> Desk:
     """Return a desk for one thread."""
     return Desk(
+        thread,
         np.zeros((rows, 4), np.int64),
         np.zeros(rows // 2 - infrared.CARRIED, np.int64),
         np.zeros(rows // 2 - infrared.CARRIED),
