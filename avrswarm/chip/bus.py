@@ -36,6 +36,7 @@ from avrswarm.chip.registers import (
     ASSR,
     CLKPR,
     DDRB,
+    DDRD,
     DIDR0,
     DIDR1,
     EEARH,
@@ -220,6 +221,19 @@ def _catch_up_outputs(c: ChipRow, edge: int) -> None:
     usart.refresh_txd(c, edge)
 
 
+_OC_PINS_B = 0x0E  # OC1A, OC1B, OC2A
+_OC_PINS_D = 0x68  # OC2B, OC0B, OC0A
+
+
+@kernel
+def _switches_outputs(c: ChipRow, address: int, value: int) -> bool:
+    """Tell whether a write to a port's register switches a pin that a timer may drive."""
+    changed = int(c.memory[address]) ^ value
+    return (address == DDRB and changed & _OC_PINS_B != 0) or (
+        address == DDRD and changed & _OC_PINS_D != 0
+    )
+
+
 @kernel
 def _read_pin(c: ChipRow, tape: NDArray[np.int64], port: int, cycle: int) -> int:
     _catch_up_outputs(c, cycle)
@@ -264,15 +278,13 @@ def write_io(c: ChipRow, tape: NDArray[np.int64], address: int, value: int, edge
 @kernel
 def _write(c: ChipRow, address: int, value: int, edge: int) -> None:
     if PINB <= address <= PORTD:
-        # Pins that a timer drives do not depend on PORTx: unless somebody watches them, they may
-        # be told late.
-        if c.outputs_watched or (address - PORTB) % 3 != 0:
+        # Pins that a timer drives depend on nothing but their DDRx bits: unless somebody watches
+        # them, they may be told late.
+        if c.outputs_watched or _switches_outputs(c, address, value):
             _catch_up_outputs(c, edge)
         gpio.write_port(c, address, value, edge)
         if address <= PORTB:
             spi.slave_select(c, edge)
-        if (address - DDRB) % 3 == 0:
-            _update_wants(c)
     elif TCCR1A <= address <= OCR1BH or address == TIFR1 or address == TIMSK1:
         if address == TCCR1B:
             _catch_up_outputs(c, edge)

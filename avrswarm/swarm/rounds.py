@@ -34,6 +34,7 @@ from avrswarm.swarm.surroundings import (
     Surroundings,
     blocks_of,
     drive_block,
+    move_block,
     show_block,
 )
 from avrswarm.swarm.window import (
@@ -59,8 +60,9 @@ from avrswarm.swarm.window import (
     take_back,
     time_of,
 )
+from avrswarm.world.collisions import push_apart
 from avrswarm.world.neighbours import are_near
-from avrswarm.world.step import NO_ROOM, advance_world
+from avrswarm.world.step import MOTION, NO_ROOM, begin_motion
 
 
 class Role(IntEnum):
@@ -98,6 +100,7 @@ class Work(IntEnum):
     RUN = 0  # run the chip of a robot in ``todo``
     SHOW = 1  # for a block of robots: see ``avrswarm.swarm.surroundings``
     DRIVE = 2
+    MOVE = 3
 
 
 class Stage(IntEnum):
@@ -177,6 +180,9 @@ def _run_task(
         return
     if plan.progress[Progress.WORK] == Work.DRIVE:
         drive_block(swarm.boards, surroundings, swarm.dead, plan.pulses, number)
+        return
+    if plan.progress[Progress.WORK] == Work.MOVE:
+        move_block(surroundings, plan.progress[Progress.STEP], number)
         return
     robot = plan.todo[number]
     swarm.outcome[robot] = run_window(
@@ -549,11 +555,12 @@ def _move(
     blocks = blocks_of(len(swarm.fresh))
     _do_tasks(swarm, medium, links, controller, surroundings, desk, plan, Work.DRIVE, blocks)
     s = surroundings
-    step = plan.progress[Progress.STEP]
-    moved = advance_world(s.world, s.work, s.drive_left, s.drive_right, s.dt_s, step)
-    if moved == NO_ROOM:
+    found = begin_motion(s.world, s.work, s.drive_left, s.drive_right)
+    if found == NO_ROOM:
         return Need.NO_ROOM.value
-    if moved:
+    if found == MOTION:
+        _do_tasks(swarm, medium, links, controller, surroundings, desk, plan, Work.MOVE, blocks)
+        push_apart(s.world, s.work)
         plan.progress[Progress.MOVED] = 1
     plan.progress[Progress.PART] = Part.DONE
     return Need.NOTHING.value

@@ -2,7 +2,7 @@
 
 Before the chips run they are shown what their sensors see; afterwards what their motors were told
 becomes motion, and what all of it cost is taken from batteries. Threads share the robots, block
-by block; only motion is the leader's alone.
+by block; only to push apart what overlaps is the leader's work.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from avrswarm.robot.board import Boards
 from avrswarm.robot.motors import MotorState, read_drives
 from avrswarm.robot.sensors import put_sensors
 from avrswarm.world.light import Light, light_robots
+from avrswarm.world.motion import move_robots
 from avrswarm.world.state import WorkSpace, WorldState
 
 BLOCK = 64
@@ -89,3 +90,10 @@ def drive_block(
     drain_batteries(boards, s.battery, s.motors.duty, pulses, s.dt_s, first, end)
     for robot in range(first, end):
         pulses[robot] = 0
+
+
+@kernel
+def move_block(s: Surroundings, step: int, block: int) -> None:
+    """Move the robots of a block by one step as if each were alone."""
+    first, end = block * BLOCK, min((block + 1) * BLOCK, len(s.lux))
+    move_robots(s.world, s.drive_left, s.drive_right, s.dt_s, step, first, end)

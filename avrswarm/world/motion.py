@@ -32,21 +32,21 @@ def move_robots(
     drives_right: NDArray[np.float64],
     dt_s: float,
     step_number: int,
-) -> float:
-    """Move every robot by one step as if it were alone; return the largest distance moved in mm."""
-    farthest = 0.0
-    for robot in range(world.robots):
+    first: int,
+    end: int,
+) -> None:
+    """Move some robots by one step as if each were alone."""
+    for robot in range(first, end):
         left = drives_left[robot]
         right = drives_right[robot]
         if left > 0.0 or right > 0.0:
-            farthest = max(farthest, _move(world, robot, left, right, dt_s, step_number))
-    return farthest
+            _move(world, robot, left, right, dt_s, step_number)
 
 
 @kernel
 def _move(
     world: WorldState, robot: int, left: float, right: float, dt_s: float, step_number: int
-) -> float:
+) -> None:
     forward = world.speed_mm_s[robot] * min(left, right) * dt_s
     turn = world.turn_rad_s[robot] * (left - right) * dt_s
     wander = 0.0
@@ -80,4 +80,3 @@ def _move(
     world.x_mm[robot] = new_x
     world.y_mm[robot] = new_y
     world.heading_rad[robot] = wrap_angle(heading)
-    return math.sqrt((new_x - x) * (new_x - x) + (new_y - y) * (new_y - y))

@@ -1,4 +1,4 @@
-"""One step of the world: robots move as if alone, then whatever overlaps is pushed apart."""
+"""A step of the world: ``begin_motion``, ``move_robots`` as if each were alone, ``push_apart``."""
 
 from __future__ import annotations
 
@@ -6,39 +6,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from avrswarm.jit import kernel
-from avrswarm.world.collisions import keep_pairs_listed, push_apart
-from avrswarm.world.motion import move_robots
+from avrswarm.world.collisions import keep_pairs_listed
 from avrswarm.world.state import WorkSpace, WorldState
 
-NO_ROOM = -1
-"""``advance_world`` found more pairs of close bodies than can be: the bodies overlap badly."""
+REST, MOTION, NO_ROOM = 0, 1, -1
+"""What ``begin_motion`` finds; ``NO_ROOM``: more pairs of close bodies than can be, so the bodies
+overlap badly."""
 
 
 @kernel
-def advance_world(
+def begin_motion(
     world: WorldState,
     work: WorkSpace,
     drives_left: NDArray[np.float64],
     drives_right: NDArray[np.float64],
-    dt_s: float,
-    step_number: int,
 ) -> int:
-    """Advance all bodies by one step.
-
-    Returns 1 if anything moved, 0 if everything stands as before, ``NO_ROOM`` if nothing was done.
-    """
+    """Prepare a step; return whether anything will move, and can."""
     resting = True
     for robot in range(world.robots):
         if drives_left[robot] > 0.0 or drives_right[robot] > 0.0:
             resting = False
             break
     if resting:  # bodies have no momentum: what nobody pushes stands still
-        return 0
+        return REST
     if keep_pairs_listed(world, work) < 0:
         return NO_ROOM
     for body in range(len(world.x_mm)):
         work.start_x_mm[body] = world.x_mm[body]
         work.start_y_mm[body] = world.y_mm[body]
-    move_robots(world, drives_left, drives_right, dt_s, step_number)
-    push_apart(world, work)
-    return 1
+    return MOTION

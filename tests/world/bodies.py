@@ -4,8 +4,10 @@ import numpy as np
 
 from avrswarm.jit import JIT_DISABLED, entry
 from avrswarm.world.build import make_world
+from avrswarm.world.collisions import push_apart
+from avrswarm.world.motion import move_robots
 from avrswarm.world.state import allocate_workspace
-from avrswarm.world.step import advance_world
+from avrswarm.world.step import MOTION, begin_motion
 
 EXAMPLES = 10 if JIT_DISABLED else 60
 DT_S = 0.004
@@ -13,7 +15,11 @@ DT_S = 0.004
 
 @entry
 def step(world, work, left, right, dt_s, number):
-    return advance_world(world, work, left, right, dt_s, number)
+    found = begin_motion(world, work, left, right)
+    if found == MOTION:
+        move_robots(world, left, right, dt_s, number, 0, world.robots)
+        push_apart(world, work)
+    return found
 
 
 def overlaps(world):
