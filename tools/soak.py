@@ -107,7 +107,7 @@ def draw_way(draw: random.Random) -> Way:
     return Way(
         engine=draw.choice(ENGINES),
         threads=draw.choice([1, 2, 3]),
-        window_us=draw.choice([125.0, 500.0, 2000.0, draw.uniform(30, 2000)]),
+        window_us=draw.choice([125.0, 500.0, 2000.0, 5000.0, draw.uniform(30, 5000)]),
         skip_idle=draw.random() < 0.8,
         eager=draw.random() < 0.3,
         saved_at=draw.choice([None, None, draw.random()]),
