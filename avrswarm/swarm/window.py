@@ -284,6 +284,7 @@ def _collect_from(
     message = emission.first_message
     unit = _message_amplitude(medium, sender, robot, distance_mm, message)
     limit = medium.receiver.threshold[robot]
+    last, delay = -1.0, 0  # most pulses are as strong as the one before
     for number in range(emission.count):
         now = pulse_time(emission, number)
         if number and now - pulse_time(emission, number - 1) > MESSAGE_GAP:
@@ -292,8 +293,9 @@ def _collect_from(
         counts = unit * medium.power[pulse_pins(emission, number)]
         counts = _with_pulse_noise(medium, sender, robot, now, counts, limit)
         if counts > 0.1 * limit:
-            arrival = now + infrared.crossing_delay(counts / limit)
-            count = _insert(desk, count, arrival, counts)
+            if counts != last:
+                last, delay = counts, infrared.crossing_delay(counts / limit)
+            count = _insert(desk, count, now + delay, counts)
     return count
 
 

@@ -191,6 +191,8 @@ def _meet_bounds(world: WorldState, work: WorkSpace, body: int) -> float:
 
 @kernel
 def _meet_walls(world: WorldState, work: WorkSpace, body: int) -> float:
+    if world.walls.shape[0] == 0:
+        return 0.0
     cell = wall_cell(world, world.x_mm[body], world.y_mm[body])
     if cell < 0:
         return 0.0

@@ -114,6 +114,10 @@ def light_robots(
     end: int,
 ) -> None:
     """Write the illuminance at some robots' sensors, which sit at a place in the robot's frame."""
+    if light.lamps.shape[0] + light.gradients.shape[0] + light.image_lux.shape[0] == 0:
+        for robot in range(first, end):  # the same everywhere
+            out_lux[robot] = light.ambient_lux
+        return
     for robot in range(first, end):
         cosine, sine = cosine_sine(world.heading_rad[robot])
         x = world.x_mm[robot] + cosine * ahead_mm - sine * aside_mm
