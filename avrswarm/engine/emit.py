@@ -54,7 +54,8 @@ from avrswarm.engine.flow import CLOSES_A_DELAY, Flow, Instruction
 from avrswarm.isa.decode import PC_MASK
 from avrswarm.isa.table import TABLE, Op
 
-ARGUMENTS = "ptr noalias %chip, ptr noalias %regs, ptr noalias %sram, i64 %cycle, i64 %sp"
+ARGUMENTS = "ptr noalias %chip, ptr noalias %regs, ptr noalias %sram, i64 %cycle, i64 %sp, i64 %pc"
+"""Of entries, steps and ``@next``, which alone looks at the last one."""
 LONGEST_TREE = 400  # instructions in one function
 
 Value = str  # the name of an SSA value, or a number
@@ -231,18 +232,24 @@ class Function:
     def _jump(self, target: int, state: State) -> None:
         if self.flow.instructions[target].is_left_to_the_core:
             self._leave(target, state)
+        elif target in self.flow.entries:
+            self._call(_entry(target), state)
         else:
-            self._call(_entry(target) if target in self.flow.entries else _step(target), state)
+            self._step_to(target, state)
 
-    def _call(self, function: Value, state: State) -> None:
+    def _call(self, function: Value, state: State, pc: Value | int = "poison") -> None:
         """Write a jump to a function."""
         self._put_back(state)
         cycle, sp = self._cycle(state), self._sp(state)
         self.w.put(
             f"musttail call preserve_nonecc void {function}(ptr %chip, ptr %regs, ptr %sram,"
-            f" i64 {cycle}, i64 {sp})"
+            f" i64 {cycle}, i64 {sp}, i64 {pc})"
         )
         self.w.put("ret void")
+
+    def _step_to(self, target: Value | int, state: State) -> None:
+        """Write a jump to the step at a word address, if it may run, or to where it leads."""
+        self._call("@next", state, target)
 
     def _leave(self, address: Value | int, state: State) -> None:
         """Write a return to the core, in front of the instruction at ``address``."""
@@ -264,14 +271,15 @@ class Function:
         """Write a jump to a word address that is only known when it runs (64 bits)."""
         w = self.w
         self._put_back(state)
-        place = w.value(f"getelementptr ptr, ptr @blocks, i64 {self._place_in_table(target)}")
-        block = w.value(f"load ptr, ptr {place}")
+        block = self._block_at(target)
         known = w.value(f"icmp ne ptr {block}, null")
         self._leave_unless(known, target, state)
         self._call(block, state)
 
-    def _place_in_table(self, target: Value) -> Value:
-        return target
+    def _block_at(self, place: Value) -> Value:
+        """Write a load from the table of functions."""
+        pointer = self.w.value(f"getelementptr ptr, ptr @blocks, i64 {place}")
+        return self.w.value(f"load ptr, ptr {pointer}")
 
     def _stretch(self, address: int, state: State) -> None:
         """Write instructions from ``address`` on, up to the next that may go two ways."""
@@ -305,16 +313,20 @@ class Function:
     def _check_limit(self, stretch: list[Instruction], state: State) -> None:
         """Write a test whether a stretch may run to its end; if not, single steps do."""
         w = self.w
+        limit = w.load_slot(Slot.LIMIT)
+        first = w.value(f"add i64 {state.cycle}, {state.elapsed}")
         before_last = sum(CYCLES[found.op] for found in stretch[:-1])
-        last = w.value(f"add i64 {state.cycle}, {state.elapsed + before_last}")
-        fits = w.test("sle", last, w.load_slot(Slot.LIMIT), 64)
+        fits = w.test("sle", w.value(f"add i64 {first}, {before_last}"), limit, 64)
+        address = stretch[0].address
         if len(stretch) == 1:
-            self._leave_unless(fits, stretch[0].address, state)
+            self._leave_unless(fits, address, state)
             return
         on, off = w.name("on"), w.name("off")
         w.put(f"br i1 {fits}, label %{on}, label %{off}, !prof !0")
         w.label(off)
-        self._call(_step(stretch[0].address), state.copy())
+        late = state.copy()
+        self._leave_unless(w.test("sle", first, limit, 64), address, late)
+        self._call(_step(address), late)
         w.label(on)
 
     def _mark(self, field_offset: Value | int, mask: Value | int) -> None:
@@ -1208,9 +1220,9 @@ def _calls_core(found: Instruction) -> bool:
 
 
 class Step(Function):
-    """Writes the function of a single instruction.
+    """Writes the function of a single instruction, which keeps the book that a probe needs.
 
-    It leaves where the core wants a probe to end, and keeps the book that a probe needs.
+    Whoever jumps there has made sure that it may run: the core, or ``@next``.
     """
 
     def write(self) -> list[str]:
@@ -1218,11 +1230,6 @@ class Step(Function):
         w = self.w
         found = self.flow.instructions[self.entry]
         state = State()
-        in_time = w.test("sle", "%cycle", w.load_slot(Slot.LIMIT), 64)
-        elsewhere = w.test("ne", w.load_slot(Slot.TARGET), self.entry, 64)
-        first = w.test("eq", "%cycle", w.load_slot(Slot.START), 64)
-        wanted = w.value(f"or i1 {elsewhere}, {first}")
-        self._leave_unless(w.value(f"and i1 {in_time}, {wanted}"), self.entry, state)
         for field_offset, address in zip((READ, WRITTEN), _bytes_touched(found), strict=True):
             if address is not None and (field_offset == WRITTEN or address < SRAM_START):
                 self._mark(field_offset + 8 * word_of(address), bit_of(address))
@@ -1234,15 +1241,11 @@ class Step(Function):
     def _go(self, target: int, state: State) -> None:
         if self.flow.instructions[target].is_left_to_the_core:
             self._leave(target, state)
-        elif target not in self.flow.entries:
-            self._call(_step(target), state)
         else:
-            w = self.w
-            self._put_back(state)
-            function = w.value(
-                f"select i1 {self._is_probed()}, ptr {_step(target)}, ptr {_entry(target)}"
-            )
-            self._call(function, state)
+            self._step_to(target, state)
+
+    def _jump_to_pointer(self, target: Value, state: State) -> None:
+        self._step_to(target, state)
 
     def _flags_of_sum(self, state: State, d: Value, r: Value, total: Value, out: Value) -> None:
         self._put_back(state)
@@ -1261,13 +1264,6 @@ class Step(Function):
     def _flags_of_logic(self, state: State, out: Value) -> None:
         self._put_back(state)
         self.w.put(f"call void @flags_of_logic(ptr %chip, i32 {out})")
-
-    def _is_probed(self) -> Value:
-        return self.w.test("ne", self.w.load_slot(Slot.NOTING), 0, 64)
-
-    def _place_in_table(self, target: Value) -> Value:
-        step = self.w.value(f"add i64 {target}, {STEPS}")
-        return self.w.value(f"select i1 {self._is_probed()}, i64 {step}, i64 {target}")
 
     def _note_read(self, address: Value | int) -> None:
         self.w.put(f"call void @note_read(ptr %chip, i64 {address})")
@@ -1296,6 +1292,7 @@ class Shared(Function):
         self._return_flags(self._flags_of_logic, "%out")
         self._write_note_read()
         self._write_notes()
+        self._write_next()
         return self.w.lines
 
     def _define(self, what: str, arguments: str) -> None:
@@ -1311,6 +1308,27 @@ class Shared(Function):
     def _return(self, what: str) -> None:
         self.w.put(f"ret {what}")
         self.w.put("}")
+
+    def _write_next(self) -> None:
+        """Write what comes between steps: the next one, or the function of an entry.
+
+        Late, or where a probe ends, it is the way back to the core.
+        """
+        w = self.w
+        w.put(f"define internal preserve_nonecc void @next({ARGUMENTS}) noinline {{")
+        in_time = w.test("sle", "%cycle", w.load_slot(Slot.LIMIT), 64)
+        elsewhere = w.test("ne", "%pc", w.load_slot(Slot.TARGET), 64)
+        first = w.test("eq", "%cycle", w.load_slot(Slot.START), 64)
+        wanted = w.value(f"or i1 {elsewhere}, {first}")
+        self._leave_unless(w.value(f"and i1 {in_time}, {wanted}"), "%pc", State())
+        entry = self._block_at("%pc")
+        step = self._block_at(w.value(f"add i64 %pc, {STEPS}"))
+        probed = w.test("ne", w.load_slot(Slot.NOTING), 0, 64)
+        stays = w.value(f"or i1 {probed}, {w.value(f'icmp eq ptr {entry}, null')}")
+        block = w.value(f"select i1 {stays}, ptr {step}, ptr {entry}")
+        self._leave_unless(w.value(f"icmp ne ptr {block}, null"), "%pc", State())
+        self._call(block, State())
+        w.put("}")
 
     def _is_on_stack(self) -> Value:
         """Write a test whether there is a probe, and a byte is below where its stack began."""
@@ -1373,7 +1391,7 @@ def write_module(flow: Flow) -> str:
     cycle, sp = w.load_slot(Slot.CYCLE), w.load_slot(Slot.SP)
     w.put(
         f"call preserve_nonecc void %block(ptr %chip, ptr {regs}, ptr {regs}, i64 {cycle},"
-        f" i64 {sp})"
+        f" i64 {sp}, i64 poison)"
     )
     w.put("ret void")
     lines += ["define internal void @enter(ptr %chip, ptr %block) {", *w.lines, "}"]
