@@ -42,7 +42,6 @@ from avrswarm.swarm.window import (
     MESSAGE_GAP,
     MOST_PULSES,
     SEVERAL,
-    SURE_WINDOW,
     Controller,
     Desk,
     EmissionRow,
@@ -453,7 +452,7 @@ def _agree(
     while True:
         if _is_too_long(swarm, plan):
             _undo_window(swarm, plan)
-            length = SURE_WINDOW
+            length = (progress[Progress.END] - progress[Progress.TIME]) // 2
             _begin_window(swarm, medium, links, controller, surroundings, desk, plan, length)
             if _wants_image(swarm, plan):
                 return Need.IMAGES.value

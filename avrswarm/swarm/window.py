@@ -37,18 +37,16 @@ from avrswarm.swarm.sharing import make_numbers, ticks_now
 from avrswarm.world.optics import Optics, amplitude
 
 MOST_PULSES = 80
-"""Pulses of one robot in a window that there is room for. Most messages have fewer."""
-SURE_WINDOW = 2000 * infrared.MICROSECOND
-"""A window that is short enough for all that one robot can send, print or hear."""
+"""Pulses of one robot in a window that there is room for. Most messages have fewer; where there are
+more, or more of anything else than there is room for, the window is made half as long."""
 SEVERAL = -1
 """In place of what a robot heard in a window: more than one message, which takes 3.7 ms."""
 PULSE_PITCH = 28 * infrared.MICROSECOND
 PULSE_BURST = 168 * infrared.MICROSECOND
 """A LED may flash once in 28 us, and run up to 168 us ahead of that; bits of a Kilobot's message
-are 34 us apart, and 31 with a clock that is 10 % fast. So no 2 ms have more than 79 pulses,
-wherever windows begin and end."""
+are 34 us apart, and 31 with a clock that is 10 % fast."""
 MOST_BYTES = 64
-"""Bytes that one robot can print in a window: what 256 kBaud are in 2 ms."""
+"""Bytes that one robot can print in a window: more than 115 kBaud are in 5 ms."""
 PULSE_NOISE_REACH = 4.0
 """Deviations within which the noise of a pulse can decide whether it is heard."""
 MESSAGE_GAP = 400 * infrared.MICROSECOND

@@ -117,6 +117,24 @@ def sram_flag():
     return main, do(ldi(25, 1), sts(FLAG, 25))
 
 
+def _given_back(*parts):
+    """A handler that leaves all registers, and flags that it does not touch, as they were."""
+    return do(push(24), push(26), push(27), ldi(24, 1), *parts, pop(27), pop(26), pop(24))
+
+
+@waiting
+def sram_flag_by_an_address():
+    main, _ = sram_flag()
+    return main, _given_back(sts(FLAG, 24))
+
+
+@waiting
+def sram_flag_by_a_pointer():
+    main, _ = sram_flag()
+    pointer = ldi(26, FLAG & 0xFF), ldi(27, FLAG >> 8)
+    return main, _given_back(*pointer, asm.st("X", 24))
+
+
 @waiting
 def ticks_until():
     """Wait until a 16-bit tick count has moved on by three, as delay(ms) functions do."""
