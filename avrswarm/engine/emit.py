@@ -57,6 +57,9 @@ from avrswarm.isa.table import TABLE, Op
 ARGUMENTS = "ptr noalias %chip, ptr noalias %regs, ptr noalias %sram, i64 %cycle, i64 %sp, i64 %pc"
 """Of entries, steps and ``@next``, which alone looks at the last one."""
 LONGEST_TREE = 400  # instructions in one function
+LARGE = 4000
+"""Instructions from which on steps are not optimised, which halves the time to translate: they are
+a twentieth of what a swarm's chips take."""
 
 Value = str  # the name of an SSA value, or a number
 Flag = Value | Callable[["Writer"], Value]
@@ -1235,7 +1238,8 @@ class Step(Function):
                 self._mark(field_offset + 8 * word_of(address), bit_of(address))
         if not self._write(found, state):
             self._go(found.after, state)
-        head = f"define internal preserve_nonecc void {_step(self.entry)}({ARGUMENTS}) noinline {{"
+        how = "noinline" if len(self.flow.instructions) < LARGE else "noinline optnone"
+        head = f"define internal preserve_nonecc void {_step(self.entry)}({ARGUMENTS}) {how} {{"
         return [head, *w.lines, "}"]
 
     def _go(self, target: int, state: State) -> None:
