@@ -163,61 +163,51 @@ def make_plan(robots: int, threads: int) -> Plan:
 
 
 @kernel
-def _run_task(
-    swarm: Swarm,
-    medium: Medium,
-    links: Links,
-    controller: Controller,
-    surroundings: Surroundings,
-    desk: Desk,
-    plan: Plan,
-    number: int,
+def _take_robots(
+    swarm: Swarm, medium: Medium, links: Links, controller: Controller, desk: Desk, plan: Plan
 ) -> None:
-    if plan.progress[Progress.WORK] == Work.SHOW:
-        moved = plan.progress[Progress.MOVED]
-        show_block(swarm.chips, swarm.boards, surroundings, moved, number)
-        return
-    if plan.progress[Progress.WORK] == Work.DRIVE:
-        drive_block(swarm.boards, surroundings, swarm.dead, plan.pulses, number)
-        return
-    if plan.progress[Progress.WORK] == Work.MOVE:
-        move_block(surroundings, plan.progress[Progress.STEP], number)
-        return
-    robot = plan.todo[number]
-    swarm.outcome[robot] = run_window(
-        swarm,
-        medium,
-        links,
-        controller,
-        plan.progress[Progress.FIRST_PULSE],
-        plan.progress[Progress.LAST_PULSE],
-        desk,
-        robot,
-        plan.progress[Progress.END],
-    )
-
-
-@kernel
-def _take_tasks(
-    swarm: Swarm,
-    medium: Medium,
-    links: Links,
-    controller: Controller,
-    surroundings: Surroundings,
-    desk: Desk,
-    plan: Plan,
-) -> None:
+    """Run robots of ``todo`` as long as there are some that nobody runs."""
     threads = plan.progress[Progress.HELPERS] + 1
     first, end = sharing.take_tasks(plan.board, desk.thread, threads)
     while first < end:
         for number in range(first, end):
-            _run_task(swarm, medium, links, controller, surroundings, desk, plan, number)
+            robot = plan.todo[number]
+            swarm.outcome[robot] = run_window(
+                swarm,
+                medium,
+                links,
+                controller,
+                plan.progress[Progress.FIRST_PULSE],
+                plan.progress[Progress.LAST_PULSE],
+                desk,
+                robot,
+                plan.progress[Progress.END],
+            )
         first, end = sharing.take_tasks(plan.board, desk.thread, threads)
 
 
 @kernel
-def _share_out(plan: Plan, count: int) -> None:
-    """Give every thread a part of the robots: those that it had before."""
+def _take_blocks(swarm: Swarm, surroundings: Surroundings, desk: Desk, plan: Plan) -> None:
+    """Do the same for blocks of robots: see ``avrswarm.swarm.surroundings``."""
+    progress = plan.progress
+    threads = progress[Progress.HELPERS] + 1
+    first, end = sharing.take_tasks(plan.board, desk.thread, threads)
+    while first < end:
+        for block in range(first, end):
+            if progress[Progress.WORK] == Work.SHOW:
+                moved = progress[Progress.MOVED]
+                show_block(swarm.chips, swarm.boards, surroundings, moved, block)
+            elif progress[Progress.WORK] == Work.DRIVE:
+                drive_block(swarm.boards, surroundings, swarm.dead, plan.pulses, block)
+            else:
+                move_block(surroundings, progress[Progress.STEP], block)
+        first, end = sharing.take_tasks(plan.board, desk.thread, threads)
+
+
+@kernel
+def _share_out(plan: Plan, work: int, count: int) -> None:
+    """Open a round of tasks. Every thread gets a part of the robots: those that it had before."""
+    plan.progress[Progress.WORK] = work
     threads = plan.progress[Progress.HELPERS] + 1
     end = 0
     for thread in range(threads):
@@ -226,6 +216,7 @@ def _share_out(plan: Plan, count: int) -> None:
         while end < count and _first_robot(plan, end) < border:
             end += 1
         sharing.put_in_queue(plan.board, thread, first, end)
+    sharing.open_round(plan.board)
 
 
 @kernel
@@ -235,43 +226,23 @@ def _first_robot(plan: Plan, task: int) -> int:
     return task * BLOCK
 
 
+# Code of these two is part of their callers, and large: there is one call of `_run_round`.
 @kernel
-def _do_tasks(
-    swarm: Swarm,
-    medium: Medium,
-    links: Links,
-    controller: Controller,
-    surroundings: Surroundings,
-    desk: Desk,
-    plan: Plan,
-    work: int,
-    count: int,
+def _run_round(
+    swarm: Swarm, medium: Medium, links: Links, controller: Controller, desk: Desk, plan: Plan
 ) -> None:
-    """Do tasks of one kind, together with all helpers."""
-    plan.progress[Progress.WORK] = work
-    if plan.progress[Progress.HELPERS] == 0 or count < 2:
-        for number in range(count):
-            _run_task(swarm, medium, links, controller, surroundings, desk, plan, number)
-        return
-    _share_out(plan, count)
-    sharing.open_round(plan.board)
-    _take_tasks(swarm, medium, links, controller, surroundings, desk, plan)
+    """Run all robots of ``todo``, together with all helpers."""
+    _share_out(plan, Work.RUN, plan.progress[Progress.COUNT])
+    _take_robots(swarm, medium, links, controller, desk, plan)
     sharing.close_round(plan.board)
 
 
 @kernel
-def _run_round(
-    swarm: Swarm,
-    medium: Medium,
-    links: Links,
-    controller: Controller,
-    surroundings: Surroundings,
-    desk: Desk,
-    plan: Plan,
-) -> None:
-    """Run all robots of ``todo``."""
-    count = plan.progress[Progress.COUNT]
-    _do_tasks(swarm, medium, links, controller, surroundings, desk, plan, Work.RUN, count)
+def _do_blocks(swarm: Swarm, surroundings: Surroundings, desk: Desk, plan: Plan, work: int) -> None:
+    """Do something for all robots, together with all helpers."""
+    _share_out(plan, work, blocks_of(len(plan.marked)))
+    _take_blocks(swarm, surroundings, desk, plan)
+    sharing.close_round(plan.board)
 
 
 @kernel
@@ -384,25 +355,14 @@ def _wants_image(swarm: Swarm, plan: Plan) -> bool:
 
 
 @kernel
-def _begin_window(
-    swarm: Swarm,
-    medium: Medium,
-    links: Links,
-    controller: Controller,
-    surroundings: Surroundings,
-    desk: Desk,
-    plan: Plan,
-    length: int,
-) -> None:
-    """Begin a window: those run who have sent just now."""
+def _begin_window(swarm: Swarm, controller: Controller, plan: Plan, length: int) -> None:
+    """Begin a window: those will run first who have sent just now."""
     progress = plan.progress
     progress[Progress.END] = min(progress[Progress.TIME] + length, progress[Progress.STEP_END])
     progress[Progress.EVERYONE_RAN] = 0
     progress[Progress.TICKS_RAN] = 0
     _find_controller_pulses(controller, progress, progress[Progress.END])
     _find_senders(swarm, progress[Progress.TIME] - MESSAGE_GAP, plan)
-    _run_round(swarm, medium, links, controller, surroundings, desk, plan)
-    progress[Progress.STAGE] = Stage.ROUND_RAN
 
 
 @kernel
@@ -434,40 +394,30 @@ def _undo_window(swarm: Swarm, plan: Plan) -> None:
 
 @kernel
 def _agree(
-    swarm: Swarm,
-    medium: Medium,
-    links: Links,
-    controller: Controller,
-    surroundings: Surroundings,
-    desk: Desk,
-    plan: Plan,
+    swarm: Swarm, medium: Medium, links: Links, controller: Controller, desk: Desk, plan: Plan
 ) -> int:
     """Run rounds until nothing changes any more; return a ``Need``."""
     progress = plan.progress
-    if progress[Progress.STAGE] == Stage.BEGINS:
-        length = progress[Progress.WINDOW]
-        _begin_window(swarm, medium, links, controller, surroundings, desk, plan, length)
-        if _wants_image(swarm, plan):
-            return Need.IMAGES.value
     while True:
-        if _is_too_long(swarm, plan):
+        if progress[Progress.STAGE] == Stage.BEGINS:
+            _begin_window(swarm, controller, plan, progress[Progress.WINDOW])
+            progress[Progress.STAGE] = Stage.ROUND_RAN
+        elif _is_too_long(swarm, plan):
             _undo_window(swarm, plan)
             length = (progress[Progress.END] - progress[Progress.TIME]) // 2
-            _begin_window(swarm, medium, links, controller, surroundings, desk, plan, length)
-            if _wants_image(swarm, plan):
-                return Need.IMAGES.value
-            continue
-        end = progress[Progress.END]
-        _make_valid(swarm, medium, links, plan)
-        if not progress[Progress.TICKS_RAN]:
-            _choose_those_with_a_tick(swarm, plan, end)
-            progress[Progress.TICKS_RAN] = 1
-        elif not progress[Progress.EVERYONE_RAN]:
-            _add_others(swarm, plan, end)
-            progress[Progress.EVERYONE_RAN] = 1
-        if progress[Progress.COUNT] == 0 and progress[Progress.EVERYONE_RAN]:
-            break
-        _run_round(swarm, medium, links, controller, surroundings, desk, plan)
+            _begin_window(swarm, controller, plan, length)
+        else:
+            end = progress[Progress.END]
+            _make_valid(swarm, medium, links, plan)
+            if not progress[Progress.TICKS_RAN]:
+                _choose_those_with_a_tick(swarm, plan, end)
+                progress[Progress.TICKS_RAN] = 1
+            elif not progress[Progress.EVERYONE_RAN]:
+                _add_others(swarm, plan, end)
+                progress[Progress.EVERYONE_RAN] = 1
+            if progress[Progress.COUNT] == 0 and progress[Progress.EVERYONE_RAN]:
+                break
+        _run_round(swarm, medium, links, controller, desk, plan)
         if _wants_image(swarm, plan):
             return Need.IMAGES.value
     progress[Progress.STAGE] = Stage.AGREED
@@ -490,7 +440,10 @@ def advance(
     progress = plan.progress
     if role == Role.HELP:
         while sharing.join_round(plan.board):
-            _take_tasks(swarm, medium, links, controller, surroundings, desk, plan)
+            if progress[Progress.WORK] == Work.RUN:
+                _take_robots(swarm, medium, links, controller, desk, plan)
+            else:
+                _take_blocks(swarm, surroundings, desk, plan)
             sharing.leave_round(plan.board)
         return Need.NOTHING.value
     if role == Role.CATCH_UP:
@@ -502,27 +455,19 @@ def advance(
         begin = sharing.ticks_now()
         part = progress[Progress.PART]
         if part == Part.SHOW:
-            need = _show(swarm, medium, links, controller, surroundings, desk, plan)
+            need = _show(swarm, surroundings, desk, plan)
             desk.spent[Spent.SENSES] += sharing.ticks_now() - begin
         elif part == Part.CHIPS:
-            need = _run_windows(swarm, medium, links, controller, surroundings, desk, plan, traffic)
+            need = _run_windows(swarm, medium, links, controller, desk, plan, traffic)
             desk.spent[Spent.WINDOWS] += sharing.ticks_now() - begin
         else:
-            need = _move(swarm, medium, links, controller, surroundings, desk, plan)
+            need = _move(swarm, surroundings, desk, plan)
             desk.spent[Spent.MOTION] += sharing.ticks_now() - begin
     return need
 
 
 @kernel
-def _show(
-    swarm: Swarm,
-    medium: Medium,
-    links: Links,
-    controller: Controller,
-    surroundings: Surroundings,
-    desk: Desk,
-    plan: Plan,
-) -> int:
+def _show(swarm: Swarm, surroundings: Surroundings, desk: Desk, plan: Plan) -> int:
     """Show robots what their sensors see where they are now; return a ``Need``."""
     progress = plan.progress
     s = surroundings
@@ -530,35 +475,25 @@ def _show(
         s.world.x_mm, s.world.y_mm, s.listed_x_mm, s.listed_y_mm, s.slack_mm
     ):
         return Need.LINKS.value
-    blocks = blocks_of(len(swarm.fresh))
-    _do_tasks(swarm, medium, links, controller, surroundings, desk, plan, Work.SHOW, blocks)
+    _do_blocks(swarm, surroundings, desk, plan, Work.SHOW)
     progress[Progress.MOVED] = 0
     progress[Progress.PART] = Part.CHIPS
     return Need.NOTHING.value
 
 
 @kernel
-def _move(
-    swarm: Swarm,
-    medium: Medium,
-    links: Links,
-    controller: Controller,
-    surroundings: Surroundings,
-    desk: Desk,
-    plan: Plan,
-) -> int:
+def _move(swarm: Swarm, surroundings: Surroundings, desk: Desk, plan: Plan) -> int:
     """Let robots move as their motors were told in this step; return a ``Need``."""
     for robot in range(len(swarm.fresh)):
         if swarm.senders[robot].lost and not swarm.dead[robot]:
             return Need.FAST_LEDS.value
-    blocks = blocks_of(len(swarm.fresh))
-    _do_tasks(swarm, medium, links, controller, surroundings, desk, plan, Work.DRIVE, blocks)
+    _do_blocks(swarm, surroundings, desk, plan, Work.DRIVE)
     s = surroundings
     found = begin_motion(s.world, s.work, s.drive_left, s.drive_right)
     if found == NO_ROOM:
         return Need.NO_ROOM.value
     if found == MOTION:
-        _do_tasks(swarm, medium, links, controller, surroundings, desk, plan, Work.MOVE, blocks)
+        _do_blocks(swarm, surroundings, desk, plan, Work.MOVE)
         push_apart(s.world, s.work)
         plan.progress[Progress.MOVED] = 1
     plan.progress[Progress.PART] = Part.DONE
@@ -571,7 +506,6 @@ def _run_windows(
     medium: Medium,
     links: Links,
     controller: Controller,
-    surroundings: Surroundings,
     desk: Desk,
     plan: Plan,
     traffic: Traffic,
@@ -580,7 +514,7 @@ def _run_windows(
     progress = plan.progress
     need = Need.NOTHING.value
     while need == Need.NOTHING and progress[Progress.TIME] < progress[Progress.STEP_END]:
-        need = _advance_window(swarm, medium, links, controller, surroundings, desk, plan, traffic)
+        need = _advance_window(swarm, medium, links, controller, desk, plan, traffic)
     if need == Need.NOTHING:
         progress[Progress.PART] = Part.MOVE
     return need
@@ -592,7 +526,6 @@ def _advance_window(
     medium: Medium,
     links: Links,
     controller: Controller,
-    surroundings: Surroundings,
     desk: Desk,
     plan: Plan,
     traffic: Traffic,
@@ -600,7 +533,7 @@ def _advance_window(
     """Lead through one window, or what is left of it; return a ``Need``."""
     progress = plan.progress
     if progress[Progress.STAGE] != Stage.AGREED:
-        need = _agree(swarm, medium, links, controller, surroundings, desk, plan)
+        need = _agree(swarm, medium, links, controller, desk, plan)
         if need != Need.NOTHING:
             return need
         if progress[Progress.WITNESSED]:
