@@ -65,9 +65,6 @@ SCRATCH_SIZE = FIRST_PUSH + MOST_PUSHES + 1
 ``FIRST_PUSH`` on what has been pushed: cycles since the probe's begin << 24 | address << 8 | value.
 """
 
-ELSEWHERE, INTACT, CHANGED = 0, 1, 2
-"""What ``resume`` finds: not back yet; back, with all as it was; back, with something changed."""
-
 _WORD = 0xFFFFFFFF
 _IO_START = 0x20
 _LONGEST_DELAY_LOOP = 5  # words
@@ -120,14 +117,14 @@ def suspend(c: ChipRow, pc: int, sp: int, status: int, cycle: int) -> None:
 
 
 @kernel
-def resume(c: ChipRow, pc: int, sp: int, status: int, cycle: int) -> int:
+def resume(c: ChipRow, pc: int, sp: int, status: int, cycle: int) -> None:
     """After RETI: go on with the loop that was suspended, if nothing it depends on has changed.
 
     How deep the interrupt went into the stack is not known, but pushing takes time: at most two
     bytes in three cycles.
     """
     if pc != c.suspended_pc or sp != c.suspended_sp or status != c.suspended_sreg:
-        return ELSEWHERE  # an interrupt within an interrupt has returned
+        return  # an interrupt within an interrupt has returned
     period = c.suspended
     c.suspended = 0
     pushed = 2 * (cycle - c.suspended_at) // 3
@@ -145,11 +142,10 @@ def resume(c: ChipRow, pc: int, sp: int, status: int, cycle: int) -> int:
     if different or deep:
         c.calm_since = cycle  # most likely it waits on, with another count of ticks
         c.probe_wait = 2 * period
-        return CHANGED
+        return
     c.loop_origin += cycle - c.suspended_at
     c.spoiled = 1
     c.idle_period = period
-    return INTACT
 
 
 @kernel
